@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace weir {
+
+enum class DType : std::uint8_t { kFloat32 };
+
+/// How a tensor's first values are made (common/model/initializer.h).
+enum class Initializer : std::uint8_t {
+  kZeros,
+  /// Uniform in +-sqrt(6 / (fan_in + fan_out)): Glorot and Bengio 2010, Keras's default. Fans as
+  /// Keras computes them: of [.., in, out] the last two dimensions, times the rest.
+  kGlorotUniform,
+};
+
+/// One dense tensor of a model: the contract between jobs, shards and checkpoints.
+struct TensorSpec {
+  std::string name;  ///< UTF-8, unique in the model, without '@' and NUL
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;  ///< empty: a scalar; a dimension may be 0
+  Initializer initializer = Initializer::kZeros;
+
+  /// Product of the dimensions; valid after ValidateTensors.
+  std::int64_t elements() const;
+};
+
+/// Names what is wrong with the first bad tensor: an empty, duplicate or illegal name, a negative
+/// dimension, a size that overflows.
+absl::Status ValidateTensors(std::span<const TensorSpec> tensors);
+
+}  // namespace weir

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+
+namespace weir::net {
+
+/// A peer of one transport; never reused within its life.
+using PeerId = StrongId<struct PeerIdTag, std::uint32_t>;
+/// The caller's own name for one send; the transport hands it back once.
+using SendToken = StrongId<struct SendTokenTag, std::uint64_t>;
+
+/// Headers are fixed structs (schemas/data.fbs); rc's limit may be as low as this.
+inline constexpr std::size_t kMaxHeaderBytes = 64;
+/// One block at most (common/model/layout.h).
+inline constexpr std::size_t kMaxPayloadBytes = 224 * 1024;
+
+/// Zeroed memory that the transport has registered, 64-byte aligned. Outlives every send from it:
+/// destroy it after its sends were reported, and before its transport.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual MutableByteSpan bytes() = 0;
+};
+
+/// What a transport tells its owner; called only from within Transport::Progress, on the thread
+/// that calls it. From within a call the owner may call Send, Connect and Disconnect.
+class TransportEvents {
+ public:
+  virtual ~TransportEvents() = default;
+  /// A message arrived. Both spans are the transport's own and end with the call; `payload` may be
+  /// unaligned. Who sent it is for the header to say; nothing in it is to be trusted.
+  virtual void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) = 0;
+  /// The payload of a send is the caller's again: called exactly once for every Send. Ok does not
+  /// mean that the peer has it.
+  virtual void OnSent(SendToken token, const absl::Status& status) = 0;
+  /// The peer is gone (kUnavailable); called at most once per peer, not after Disconnect. Sends to
+  /// it fail from now on. Disconnect it to free its resources.
+  virtual void OnPeerDown(PeerId peer, const absl::Status& status) = 0;
+};
+
+/// Moves messages between this process and its peers over one fabric.
+///
+/// Delivery: in order and at most once for each peer as long as it is connected; a peer that is
+/// frozen is not noticed here (leases and deadlines do that).
+/// Threads: one owner thread at a time for everything but Wake.
+/// Teardown: Disconnect all peers, or just destroy: the destructor closes by force and reports what
+/// was outstanding through OnSent.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// What a peer passes to Connect; opaque, for the same kind and version of transport only.
+  virtual std::string address() const = 0;
+
+  /// Starts a connection to the owner of `address` and returns at once; failure comes later, as
+  /// OnPeerDown. `name` ("ps 1") stands in errors.
+  /// Errors: kInvalidArgument for an address that cannot be one.
+  virtual absl::StatusOr<PeerId> Connect(const std::string& address, const std::string& name) = 0;
+
+  /// Closes by force. Outstanding sends are reported with kCancelled by later Progress calls.
+  virtual void Disconnect(PeerId peer) = 0;
+
+  /// `bytes` > 0. Errors: kResourceExhausted, naming the limit that was hit.
+  virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(std::size_t bytes) = 0;
+
+  /// Sends header (copied; at most kMaxHeaderBytes) and payload (borrowed until OnSent; at most
+  /// kMaxPayloadBytes). `memory` is the Memory that holds the payload, or null where it lies
+  /// elsewhere or is empty. Never blocks and never calls back from within; the number of
+  /// outstanding sends is for the caller's credits to bound.
+  virtual void Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpan payload,
+                    const Memory* memory, SendToken token) = 0;
+
+  /// Runs what is ready and returns whether anything was.
+  virtual bool Progress(TransportEvents& events) = 0;
+
+  /// Returns when there may be something for Progress to do, after Wake, or after `timeout`.
+  virtual void Wait(absl::Duration timeout) = 0;
+
+  /// Makes a current or the next Wait return. Any thread.
+  virtual void Wake() = 0;
+
+  /// How messages reach `peer`, for people: "message (ucx tcp/lo)".
+  virtual std::string PathTo(PeerId peer) const = 0;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+#include "common/model/layout.h"
+
+namespace weir::ps {
+
+/// Names one version of one block's bytes while somebody reads them.
+struct BlockPin {
+  std::uint32_t slot = 0;
+  std::span<const float> values;
+};
+
+/// Where a shard's blocks lie, so that nothing ever writes to bytes that a send or a checkpoint is
+/// reading: each block has a home slot; an update of a block whose slot is pinned is written to
+/// another slot, and the block lives there until its home is free again.
+///
+/// The memory is given (registered, in the shipping server); this class only divides it.
+/// Threading: one owner. Pins may be read by other threads until they are released by the owner.
+class BlockStore {
+ public:
+  /// Bytes that `Create` needs for these blocks and `spares` slots of kMaxBlockBytes.
+  static std::size_t BytesNeeded(const Layout& layout, ShardIndex shard, int spares);
+
+  /// `memory` is 64-byte aligned, of at least BytesNeeded, and outlives the store.
+  BlockStore(const Layout& layout, ShardIndex shard, int spares, MutableByteSpan memory);
+
+  bool owns(BlockId block) const;
+  std::span<const float> values(BlockId block) const;
+  /// For filling in first values, before anything is pinned.
+  std::span<float> InitialValues(BlockId block);
+
+  BlockPin Pin(BlockId block);
+  void Unpin(BlockPin pin);
+
+  /// Where the next values of `block` are to be written: `from` may equal `to` (in place). Empty
+  /// when the current slot is pinned and no spare is free: nothing has changed then.
+  struct Update {
+    std::span<const float> from;
+    std::span<float> to;
+  };
+  std::optional<Update> BeginUpdate(BlockId block);
+  /// Makes `to` the block's values.
+  void CommitUpdate(BlockId block);
+
+  int free_spares() const;
+
+ private:
+  struct Slot {
+    float* data = nullptr;
+    std::uint32_t pins = 0;
+  };
+  struct Place {
+    std::uint32_t home = 0;
+    std::uint32_t current = 0;
+    std::uint32_t next = 0;
+    std::int64_t elements = 0;
+  };
+  Place& place(BlockId block);
+  const Place& place(BlockId block) const;
+  void FreeIfSpare(std::uint32_t slot);
+
+  std::span<const BlockId> blocks_;      // of the layout; ascending
+  std::vector<std::uint32_t> index_of_;  // by block id of the whole layout
+  std::vector<Place> places_;            // by position in blocks_
+  std::vector<Slot> slots_;              // homes first, then spares
+  std::vector<std::uint32_t> free_spares_;
+};
+
+}  // namespace weir::ps

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+#include "common/model/layout.h"
+#include "ps_server/logic/block_store.h"
+#include "ps_server/logic/shard_counters.h"
+#include "ps_server/logic/tickets.h"
+#include "schemas/data_generated.h"
+
+namespace weir::ps {
+
+/// What one shard wants done. The shipping server sends over UCX; the simulation queues.
+class ShardOutput {
+ public:
+  virtual ~ShardOutput() = default;
+  virtual void SendPushAck(WorkerIndex to, const wire::PushAck& ack) = 0;
+  /// `pin` is held until the caller reports Shard::OnBlockSent.
+  virtual void SendBlock(WorkerIndex to, const wire::PullBlock& header, BlockPin pin) = 0;
+  /// A pull that could not be served: header only.
+  virtual void SendPullRefusal(WorkerIndex to, const wire::PullBlock& header) = 0;
+  virtual void SendTicket(WorkerIndex to, const wire::TicketReply& reply) = 0;
+  /// The message could not have come from a correct worker: close its connection. `what` says why.
+  virtual void CloseWorker(WorkerIndex worker, absl::string_view what) = 0;
+  /// The global step advanced (only on the shard with the step counter).
+  virtual void StepCompleted(Step step) = 0;
+};
+
+/// One worker in the view that a shard was given.
+struct LiveWorker {
+  WorkerIndex worker;
+  Incarnation incarnation;
+};
+
+struct ShardOptions {
+  ShardIndex shard;
+  int max_workers = 1;  ///< worker indices are below this
+  Step start_step;      ///< of this run
+  Step max_steps;
+  float learning_rate = 0.1F;
+  int push_credits = 16;          ///< blocks of one worker unacknowledged
+  int pull_credits = 16;          ///< blocks of one worker unanswered
+  bool has_step_counter = false;  ///< exactly one shard has it: the first
+};
+
+/// The logic of one parameter server: applies each block of each push exactly once, serves pulls
+/// from one version each, hands out step tickets, and counts. No I/O, no clock, no threads: events
+/// come in, actions go out through ShardOutput, and the same object runs in the simulation.
+///
+/// Exactly once: a worker sends block b of push s+1 only after b of push s was acknowledged, so
+/// one number per (worker, block), the last sequence applied, tells a repetition from news.
+/// Threading: one owner, except the counters, which anybody may read.
+class Shard {
+ public:
+  /// `layout`, `store`, `output` and `counters` outlive the shard.
+  Shard(const Layout& layout, const ShardOptions& options, BlockStore& store,
+        ShardCounters& counters, ShardOutput& output);
+  ~Shard();
+
+  /// A new membership; older or equal numbers are ignored. Workers that are no longer in it, or
+  /// whose incarnation changed, are fenced: their tickets are handed out again, their messages
+  /// refused.
+  void OnView(ViewNumber view, std::span<const LiveWorker> workers);
+
+  // Messages of `worker`, as its connection says; the header's own claim is checked against it.
+  // `incarnation` is the one that the connection was made for.
+  void OnPush(WorkerIndex worker, const wire::PushBlock& header, ByteSpan payload);
+  void OnPull(WorkerIndex worker, const wire::PullRequest& header);
+  void OnTicket(WorkerIndex worker, const wire::TicketRequest& header);
+
+  /// The bytes of a SendBlock were read (or its send failed).
+  void OnBlockSent(WorkerIndex worker, BlockPin pin);
+
+  /// Hands out no more tickets: waiting and later requests are answered Finished.
+  void StopTraining();
+
+  /// Starts a consistent cut: pins every block as it is now. At most one at a time.
+  struct Snapshot {
+    std::vector<BlockPin> pins;  ///< by position in layout.blocks_of(shard)
+    std::vector<WorkerClock> worker_clocks;
+  };
+  Snapshot BeginSnapshot();
+  void ReleaseSnapshotBlock(BlockPin pin);
+
+  ViewNumber view() const;
+  Step global_step() const;
+  /// Every ticket of this run is completed.
+  bool finished() const;
+
+ private:
+  struct Worker;
+  const Layout& layout_;
+  const ShardOptions options_;
+  BlockStore& store_;
+  ShardCounters& counters_;
+  ShardOutput& output_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Tickets tickets_;
+  ViewNumber view_;
+};
+
+}  // namespace weir::ps
