@@ -1,0 +1,23 @@
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "common/base/log.h"
+#include "common/config/options.h"
+#include "runtime/local_cluster.h"
+
+namespace weir::cli {
+
+int Local(std::span<const std::string> arguments) {
+  const auto parsed = ParseLocal(arguments, ProcessEnvironment());
+  if (!parsed.ok()) return Fail(parsed.status());
+  if (parsed->help_requested) {
+    std::fputs(LocalHelp().c_str(), stdout);
+    return 0;
+  }
+  StartLogging("local", parsed->job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  const auto code = RunLocalCluster(*parsed);
+  return code.ok() ? *code : Fail(code.status());
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,17 @@
+#include "jobs/registry.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/exit_code.h"
+#include "jobs/fashion_mnist.h"
+
+namespace weir {
+
+absl::StatusOr<std::unique_ptr<Job>> CreateJob(const std::string& name) {
+  if (name == "fashion-mnist") return CreateFashionMnist();
+  return WithExitCode(absl::NotFoundError(absl::StrCat("--job: there is no job '", name,
+                                                       "'; this program has fashion-mnist")),
+                      ExitCode::kBadUsage);
+}
+
+}  // namespace weir

@@ -1,0 +1,426 @@
+#include "ps_server/server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/bounded_queue.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/model/protocol.h"
+#include "common/net/version.h"
+#include "common/net/wire_message.h"
+#include "ps_server/checkpoint_writer.h"
+#include "ps_server/peer_table.h"
+#include "ps_server/send_slab.h"
+#include "ps_server/shard_stats.h"
+
+namespace weir::ps {
+namespace {
+
+// A cut pins every block until it is written: that many spares let pushes go on without waiting.
+// Above this (57 MB of them) a push may be told to come again while the disk catches up.
+constexpr std::size_t kMostCheckpointSpares = 256;
+
+int SpareSlots(const Layout& layout, const ShardOptions& options) {
+  const std::size_t blocks = layout.blocks_of(options.shard).size();
+  const auto workers = static_cast<std::size_t>(options.max_workers);
+  const std::size_t sends =
+      workers * std::min(blocks, static_cast<std::size_t>(options.pull_credits));
+  return static_cast<int>(sends + std::min(blocks, kMostCheckpointSpares));
+}
+
+std::int64_t MicrosSince(absl::Time start) {
+  return absl::ToInt64Microseconds(MonotonicNow() - start);
+}
+
+class ServerImpl final : public Server, public ShardOutput, public net::TransportEvents {
+ public:
+  ServerImpl(const Layout& layout, const ServerOptions& options,
+             std::unique_ptr<net::Transport> transport, std::unique_ptr<net::Memory> memory,
+             Report report)
+      : layout_(layout),
+        options_(options),
+        report_(std::move(report)),
+        transport_(std::move(transport)),
+        data_address_(transport_->address()),
+        memory_(std::move(memory)),
+        store_(layout, options.shard.shard, memory_ ? SpareSlots(layout, options.shard) : 0,
+               memory_ ? memory_->bytes() : MutableByteSpan()),
+        counters_(static_cast<int>(layout.blocks_of(options.shard.shard).size()),
+                  options.shard.max_workers),
+        peers_(options.shard.max_workers),
+        shard_(layout, options.shard, store_, counters_, *this),
+        writer_(
+            layout, options.shard.shard,
+            [this](BlockPin pin) { Post([this, pin] { shard_.ReleaseSnapshotBlock(pin); }); },
+            [this](wire::CheckpointDoneT done) { CheckpointDone(std::move(done)); }) {}
+
+  ~ServerImpl() override { Stop(); }
+
+  absl::Status Load(const BlockLoader& loader) {
+    for (BlockId id : layout_.blocks_of(options_.shard.shard)) {
+      WEIR_RETURN_IF_ERROR(loader(layout_.block(id), store_.InitialValues(id)));
+    }
+    return absl::OkStatus();
+  }
+
+  void Start() {
+    thread_ = std::jthread([this] { Run(); });
+  }
+
+  wire::ConnectReplyT Connect(const wire::ConnectRequestT& request) override {
+    wire::ConnectReplyT reply = BlankReply();
+    if (std::string refusal = Refusal(request); !refusal.empty()) {
+      reply.reason = std::move(refusal);
+      return reply;
+    }
+    auto answer = std::make_shared<std::promise<wire::ConnectReplyT>>();
+    std::future<wire::ConnectReplyT> future = answer->get_future();
+    if (Post([this, request, answer] { answer->set_value(ConnectOnOwner(request)); }) &&
+        future.wait_for(std::chrono::seconds(5)) == std::future_status::ready) {
+      return future.get();
+    }
+    reply.retry = true;
+    reply.reason = "this ps is too busy, or is stopping";
+    return reply;
+  }
+
+  void OnView(const wire::ViewT& view) override {
+    std::vector<LiveWorker> workers;
+    for (const auto& member : view.members) {
+      if (member->role == wire::Role::Worker && member->state == "joined" &&
+          member->index < peers_.max_workers()) {
+        workers.push_back({WorkerIndex(static_cast<std::uint16_t>(member->index)),
+                           Incarnation(member->incarnation)});
+      }
+    }
+    Post([this, number = ViewNumber(view.number), workers = std::move(workers)] {
+      ApplyView(number, workers);
+    });
+  }
+
+  void TakeCheckpoint(std::uint32_t id, const std::string& folder) override {
+    const bool posted = Post([this, id, folder] {
+      if (!writer_.TryStart({.id = id, .folder = folder, .snapshot = shard_.BeginSnapshot()})) {
+        LogError("checkpoint ", id, " was asked for while another is being written");
+      }
+    });
+    if (!posted) LogError("checkpoint ", id, " was asked for while this ps is stopping");
+  }
+
+  void StopTraining() override {
+    Post([this] { shard_.StopTraining(); });
+  }
+
+  void SendStats() override {
+    Post([this] {
+      wire::StatsT stats;
+      stats.stats = std::make_unique<wire::ShardStatsT>(Stats());
+      wire::MemberBodyUnion body;
+      body.Set(std::move(stats));
+      report_(std::move(body));
+    });
+  }
+
+  Step global_step() const override {
+    return Step(counters_.global_step.load(std::memory_order_relaxed));
+  }
+
+  void Stop() override {
+    writer_.Stop();
+    mailbox_.Close();
+    transport_->Wake();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  // --- the owner thread
+  void Run() {
+    while (!mailbox_.closed()) {
+      const bool busy = transport_->Progress(*this);
+      const bool told = RunMailbox();
+      ReturnOrphans();
+      if (!busy && !told) transport_->Wait(absl::Seconds(1));
+    }
+    RunMailbox();
+    Quiesce();
+  }
+
+  // Sends read the shard's memory: close by force and see every one of them end before it goes.
+  void Quiesce() {
+    for (std::size_t w = 0; w < peers_.max_workers(); ++w) {
+      Disconnect(WorkerIndex(static_cast<std::uint16_t>(w)));
+    }
+    const absl::Time give_up = MonotonicNow() + absl::Seconds(5);
+    while (sends_.in_use() > 0 && MonotonicNow() < give_up) {
+      if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(10));
+    }
+  }
+
+  bool RunMailbox() {
+    bool any = false;
+    while (auto task = mailbox_.TryPop()) {
+      (*task)();
+      any = true;
+    }
+    return any;
+  }
+
+  bool Post(std::function<void()> task) {
+    if (!mailbox_.Push(std::move(task))) return false;
+    transport_->Wake();
+    return true;
+  }
+
+  // --- connections
+  wire::ConnectReplyT BlankReply() const {
+    wire::ConnectReplyT reply;
+    reply.shard = options_.shard.shard.value();
+    reply.incarnation = options_.incarnation.value();
+    reply.host_id = options_.host_id;
+    reply.push_credits = static_cast<std::uint32_t>(options_.shard.push_credits);
+    reply.pull_credits = static_cast<std::uint32_t>(options_.shard.pull_credits);
+    return reply;
+  }
+
+  /// Why this worker can never be let in; empty when it may.
+  std::string Refusal(const wire::ConnectRequestT& request) const {
+    if (request.protocol != kProtocolVersion) {
+      return absl::StrCat("it speaks protocol ", request.protocol, ", this ps ", kProtocolVersion,
+                          ": run the same version of weir everywhere");
+    }
+    if (request.transport != options_.transport_kind) {
+      return absl::StrCat("it uses transport '", request.transport, "', this ps '",
+                          options_.transport_kind, "'");
+    }
+    if (!net::SameUcxSeries(request.ucx_version, options_.ucx_version)) {
+      return absl::StrCat("it runs UCX ", request.ucx_version, ", this ps ", options_.ucx_version,
+                          ": UCX talks only within one major.minor version, so install the same");
+    }
+    if (request.layout_fingerprint != layout_.fingerprint()) {
+      return "its model, or the number of ps, is not this ps's: start all roles with the same job";
+    }
+    if (request.worker >= peers_.max_workers()) {
+      return absl::StrCat("worker ", request.worker, " is not in this cluster");
+    }
+    if (request.data_address.empty()) return "its data address is empty";
+    return "";
+  }
+
+  wire::ConnectReplyT ConnectOnOwner(const wire::ConnectRequestT& request) {
+    wire::ConnectReplyT reply = BlankReply();
+    const WorkerIndex worker(static_cast<std::uint16_t>(request.worker));
+    const auto live = std::ranges::find(live_, worker, &LiveWorker::worker);
+    if (live == live_.end() || live->incarnation.value() != request.incarnation) {
+      reply.retry = true;
+      reply.reason = absl::StrCat("worker ", request.worker, " is not in this ps's view ",
+                                  shard_.view().value(), " yet");
+      return reply;
+    }
+    Disconnect(worker);
+    const auto peer = transport_->Connect(
+        std::string(request.data_address.begin(), request.data_address.end()),
+        absl::StrCat("worker ", request.worker));
+    if (!peer.ok()) {
+      reply.reason = std::string(peer.status().message());
+      return reply;
+    }
+    const Connection connection{
+        .worker = worker, .incarnation = live->incarnation, .peer = *peer, .session = RandomId()};
+    peers_.Insert(connection);
+    reply.accepted = true;
+    reply.view = shard_.view().value();
+    reply.session = connection.session;
+    reply.data_address.assign(data_address_.begin(), data_address_.end());
+    return reply;
+  }
+
+  void ApplyView(ViewNumber number, const std::vector<LiveWorker>& workers) {
+    if (number <= shard_.view()) return;
+    live_ = workers;
+    shard_.OnView(number, workers);
+    for (std::size_t w = 0; w < peers_.max_workers(); ++w) {
+      const Connection* connection = peers_.OfWorker(WorkerIndex(static_cast<std::uint16_t>(w)));
+      if (connection == nullptr) continue;
+      const auto live = std::ranges::find(live_, connection->worker, &LiveWorker::worker);
+      if (live == live_.end() || live->incarnation != connection->incarnation) {
+        Disconnect(connection->worker);
+      }
+    }
+  }
+
+  void Disconnect(WorkerIndex worker) {
+    const Connection* connection = peers_.OfWorker(worker);
+    if (connection == nullptr) return;
+    transport_->Disconnect(connection->peer);
+    peers_.Remove(worker);
+  }
+
+  // --- net::TransportEvents
+  void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override {
+    switch (static_cast<wire::MessageType>(type)) {
+      case wire::MessageType::PushBlock:
+        Dispatch<wire::PushBlock>(header, [&](WorkerIndex worker, const wire::PushBlock& push) {
+          shard_.OnPush(worker, push, payload);
+        });
+        return;
+      case wire::MessageType::PullRequest:
+        Dispatch<wire::PullRequest>(header, [&](WorkerIndex worker, const wire::PullRequest& pull) {
+          shard_.OnPull(worker, pull);
+        });
+        return;
+      case wire::MessageType::TicketRequest:
+        Dispatch<wire::TicketRequest>(
+            header, [&](WorkerIndex worker, const wire::TicketRequest& request) {
+              shard_.OnTicket(worker, request);
+            });
+        return;
+      default:
+        LogDebug("dropped a message of type ", type, ": no worker sends such");
+    }
+  }
+
+  // Messages of unknown sessions are late ones of closed connections: nobody waits for an answer.
+  template <typename Struct, typename Handler>
+  void Dispatch(ByteSpan bytes, Handler handler) {
+    const auto header = net::ReadHeader<Struct>(bytes);
+    if (!header.has_value()) return;
+    const Connection* connection = peers_.OfSession(header->session());
+    if (connection == nullptr) return;
+    handler(connection->worker, *header);
+  }
+
+  void OnSent(net::SendToken token, const absl::Status&) override {
+    if (token == SendSlab::kNothing) return;
+    const SendSlab::Entry sent = sends_.Take(token);
+    shard_.OnBlockSent(sent.worker, sent.pin);
+  }
+
+  void OnPeerDown(net::PeerId peer, const absl::Status& why) override {
+    const Connection* connection = peers_.OfPeer(peer);
+    if (connection == nullptr) return;
+    // The chief decides whether the worker is lost; here only its connection is.
+    LogDebug("the connection to worker ", connection->worker.value(), " ended: ", why.message());
+    Disconnect(connection->worker);
+  }
+
+  // --- ShardOutput
+  void SendPushAck(WorkerIndex to, const wire::PushAck& ack) override {
+    SendHeader(to, wire::MessageType::PushAck, ack);
+  }
+  void SendPullRefusal(WorkerIndex to, const wire::PullBlock& header) override {
+    SendHeader(to, wire::MessageType::PullBlock, header);
+  }
+  void SendTicket(WorkerIndex to, const wire::TicketReply& reply) override {
+    if (reply.outcome() == wire::TicketOutcome::Granted && first_ticket_us_ < 0) {
+      first_ticket_us_ = MicrosSince(start_);
+    }
+    SendHeader(to, wire::MessageType::TicketReply, reply);
+  }
+  void SendBlock(WorkerIndex to, const wire::PullBlock& header, BlockPin pin) override {
+    const Connection* connection = peers_.OfWorker(to);
+    if (connection == nullptr) {
+      orphans_.push_back({to, pin});  // the shard is in the middle of a call: hand it back after
+      return;
+    }
+    wire::PullBlock stamped = header;
+    stamped.mutate_session(connection->session);
+    transport_->Send(connection->peer, static_cast<std::uint8_t>(wire::MessageType::PullBlock),
+                     AsBytes(stamped), std::as_bytes(pin.values), memory_.get(),
+                     sends_.Add({to, pin}));
+  }
+  void CloseWorker(WorkerIndex worker, absl::string_view what) override {
+    LogWarning("closed the connection of worker ", worker.value(), ": ", what);
+    closing_.push_back(worker);
+  }
+  void StepCompleted(Step step) override {
+    last_ack_us_ = MicrosSince(start_);
+    if (step.value() % options_.notify_steps != 0 && step < options_.shard.max_steps) return;
+    wire::StepReachedT reached;
+    reached.step = step.value();
+    wire::MemberBodyUnion body;
+    body.Set(std::move(reached));
+    report_(std::move(body));
+  }
+
+  template <typename Struct>
+  void SendHeader(WorkerIndex to, wire::MessageType type, Struct header) {
+    const Connection* connection = peers_.OfWorker(to);
+    if (connection == nullptr) return;
+    header.mutate_session(connection->session);
+    transport_->Send(connection->peer, static_cast<std::uint8_t>(type), AsBytes(header), {},
+                     nullptr, SendSlab::kNothing);
+  }
+
+  void ReturnOrphans() {
+    for (const SendSlab::Entry& orphan : std::exchange(orphans_, {})) {
+      shard_.OnBlockSent(orphan.worker, orphan.pin);
+    }
+    for (WorkerIndex worker : std::exchange(closing_, {})) Disconnect(worker);
+  }
+
+  // --- reports
+  wire::ShardStatsT Stats() const {
+    wire::ShardStatsT stats = StatsOf(layout_, options_.shard.shard, counters_);
+    stats.first_ticket_us = first_ticket_us_;
+    stats.last_ack_us = last_ack_us_;
+    return stats;
+  }
+
+  void CheckpointDone(wire::CheckpointDoneT done) {
+    done.stats = std::make_unique<wire::ShardStatsT>(StatsOf(layout_, options_.shard.shard, counters_));
+    wire::MemberBodyUnion body;
+    body.Set(std::move(done));
+    report_(std::move(body));
+  }
+
+  const Layout& layout_;
+  const ServerOptions options_;
+  const Report report_;
+  const absl::Time start_ = MonotonicNow();
+  const std::unique_ptr<net::Transport> transport_;
+  const std::string data_address_;
+  const std::unique_ptr<net::Memory> memory_;  // null for a shard without blocks
+  BlockStore store_;
+  ShardCounters counters_;
+
+  // Of the owner thread.
+  PeerTable peers_;
+  SendSlab sends_;
+  Shard shard_;
+  std::vector<LiveWorker> live_;
+  std::vector<SendSlab::Entry> orphans_;
+  std::vector<WorkerIndex> closing_;
+  std::int64_t first_ticket_us_ = -1;
+  std::int64_t last_ack_us_ = -1;
+
+  BoundedQueue<std::function<void()>> mailbox_{4096};
+  CheckpointWriter writer_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(const Layout& layout,
+                                                       const ServerOptions& options,
+                                                       std::unique_ptr<net::Transport> transport,
+                                                       const BlockLoader& loader, Report report) {
+  std::unique_ptr<net::Memory> memory;
+  if (!layout.blocks_of(options.shard.shard).empty()) {
+    WEIR_ASSIGN_OR_RETURN(memory,
+                          transport->Allocate(BlockStore::BytesNeeded(
+                              layout, options.shard.shard, SpareSlots(layout, options.shard))));
+  }
+  auto server = std::make_unique<ServerImpl>(layout, options, std::move(transport),
+                                             std::move(memory), std::move(report));
+  WEIR_RETURN_IF_ERROR(server->Load(loader));
+  server->Start();
+  return server;
+}
+
+}  // namespace weir::ps

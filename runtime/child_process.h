@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/unique_fd.h"
+#include "runtime/member_assignment.h"
+
+namespace weir {
+
+/// How a child ended: its exit code (128 + signal where a signal ended it) and its largest memory.
+struct ChildEnd {
+  int exit_code = 0;
+  bool by_signal = false;
+  std::uint64_t peak_rss_bytes = 0;
+};
+
+/// One member of a local cluster, a process of its own running this same program.
+class ChildProcess {
+ public:
+  /// Starts `weir member` with the assignment (its parent and ready_fd are filled in) and the job's
+  /// flags; `token` goes by environment. Where `log_fd` is not -1, its stderr goes there.
+  static absl::StatusOr<ChildProcess> Spawn(MemberAssignment assignment,
+                                            const std::vector<std::string>& job_flags,
+                                            const std::string& token, int log_fd);
+
+  const Task& task() const { return task_; }
+  pid_t pid() const { return pid_; }
+  /// Waits for the port that it serves at. Errors: kUnavailable when it ended first.
+  absl::StatusOr<int> WaitUntilServing(absl::Duration timeout);
+  void Signal(int signal) const;
+  /// Empty while it runs. Does not wait.
+  const std::optional<ChildEnd>& Poll();
+  const std::optional<ChildEnd>& end() const { return end_; }
+
+ private:
+  ChildProcess() = default;
+  Task task_;
+  pid_t pid_ = -1;
+  UniqueFd ready_;
+  std::optional<ChildEnd> end_;
+};
+
+}  // namespace weir

@@ -1,0 +1,207 @@
+#include "runtime/local_cluster.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/exit_code.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "jobs/registry.h"
+#include "runtime/child_process.h"
+#include "runtime/local_summary.h"
+#include "runtime/progress_display.h"
+#include "runtime/stop_signal.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::Duration kStartTimeout = absl::Seconds(30);
+
+absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
+  std::string path = absl::StrCat(std::filesystem::temp_directory_path().string(), "/", pattern);
+  if (mkdtemp(path.data()) == nullptr) {
+    return WithExitCode(absl::InternalError(absl::StrCat("cannot make a folder like ", path, ": ",
+                                                         std::strerror(errno))),
+                        ExitCode::kBadUsage);
+  }
+  return path;
+}
+
+class LocalCluster {
+ public:
+  explicit LocalCluster(LocalArguments arguments) : arguments_(std::move(arguments)) {}
+  ~LocalCluster() {
+    KillRest();
+    std::error_code ignored;
+    if (!scratch_.empty()) std::filesystem::remove_all(scratch_, ignored);
+  }
+
+  absl::StatusOr<int> Run() {
+    WEIR_RETURN_IF_ERROR(Prepare());
+    WEIR_RETURN_IF_ERROR(StartAll());
+    const StopSignal::Registration registration = stop_.OnStop([this] {
+      LogInfo("stopping: the job is checkpointed and ends");
+      kill(chief_pid_, SIGTERM);
+    });
+    WaitForAll();
+    display_.Close();
+    return Conclude();
+  }
+
+ private:
+  absl::Status Prepare() {
+    WEIR_RETURN_IF_ERROR(CreateJob(arguments_.job.job).status());
+    if (arguments_.job.model_dir.empty()) {
+      WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
+    }
+    WEIR_ASSIGN_OR_RETURN(scratch_, FreshFolder("weir-run-XXXXXX"));
+    LogInfo("model directory: ", arguments_.job.model_dir);
+    return absl::OkStatus();
+  }
+
+  // The chief first: its port is what the others need to know.
+  absl::Status StartAll() {
+    MemberAssignment base{.task = {RoleType::kChief, 0},
+                          .chief_address = "127.0.0.1:0",
+                          .ps = arguments_.ps,
+                          .workers = arguments_.workers,
+                          .evaluator = arguments_.evaluator};
+    WEIR_RETURN_IF_ERROR(Start(base));
+    chief_pid_ = members_.front().pid();
+    const auto port = members_.front().WaitUntilServing(kStartTimeout);
+    if (!port.ok()) return StartError(port.status());
+    base.chief_address = absl::StrCat("127.0.0.1:", *port);
+    std::vector<Task> tasks;
+    for (int i = 0; i < arguments_.ps; ++i) tasks.push_back({RoleType::kPs, i});
+    for (int i = 0; i < arguments_.workers; ++i) tasks.push_back({RoleType::kWorker, i});
+    if (arguments_.evaluator) tasks.push_back({RoleType::kEvaluator, 0});
+    for (const Task& task : tasks) {
+      base.task = task;
+      WEIR_RETURN_IF_ERROR(Start(base));
+    }
+    display_.Open(base.chief_address, arguments_.job.token);
+    return absl::OkStatus();
+  }
+
+  absl::Status Start(const MemberAssignment& assignment) {
+    JobOptions job = arguments_.job;
+    job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
+    WEIR_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(assignment, ToFlags(job), job.token,
+                                                                  display_.log_fd()));
+    members_.push_back(std::move(child));
+    return absl::OkStatus();
+  }
+
+  // A chief that refuses to start has said why; its exit code is the answer.
+  absl::Status StartError(const absl::Status& status) {
+    const absl::Time give_up = MonotonicNow() + absl::Seconds(2);
+    while (!members_.front().Poll().has_value() && MonotonicNow() < give_up) {
+      WaitForExit(absl::Milliseconds(100));
+    }
+    const auto& end = members_.front().end();
+    if (!end.has_value() || end->exit_code == 0) return status;
+    return WithExitCode(status, static_cast<ExitCode>(end->exit_code));
+  }
+
+  void WaitForAll() {
+    absl::Time kill_at = absl::InfiniteFuture();
+    while (AnyRunning()) {
+      WaitForExit(absl::Milliseconds(250));
+      for (ChildProcess& member : members_) {
+        if (member.end().has_value() || !member.Poll().has_value()) continue;
+        OnEnd(member, kill_at);
+      }
+      display_.Refresh();
+      if (MonotonicNow() >= kill_at) KillRest();
+    }
+  }
+
+  void OnEnd(const ChildProcess& member, absl::Time& kill_at) {
+    const ChildEnd& end = *member.end();
+    const absl::Duration patience = arguments_.job.lease + absl::Seconds(5);
+    if (end.by_signal) {
+      LogWarning(member.task().ToString(), " was ended by signal ", end.exit_code - 128);
+    }
+    // 1, 2 and 3: this member cannot go on, and another try would end the same way.
+    if (!end.by_signal && end.exit_code >= 1 && end.exit_code <= 3) {
+      if (first_failure_ == 0) first_failure_ = end.exit_code;
+      KillRest();
+    } else if (member.task().role == RoleType::kChief || end.exit_code == 4) {
+      kill_at = std::min(kill_at, MonotonicNow() + patience);
+    }
+  }
+
+  // Waits until some running member ends, or for `timeout`.
+  void WaitForExit(absl::Duration timeout) {
+    std::vector<UniqueFd> descriptors;
+    std::vector<pollfd> waits;
+    for (const ChildProcess& member : members_) {
+      if (member.end().has_value()) continue;
+      descriptors.emplace_back(pidfd_open(member.pid(), 0));
+      waits.push_back({.fd = descriptors.back().get(), .events = POLLIN, .revents = 0});
+    }
+    poll(waits.data(), waits.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  }
+
+  bool AnyRunning() const {
+    return std::ranges::any_of(members_, [](const ChildProcess& m) { return !m.end(); });
+  }
+
+  void KillRest() {
+    for (const ChildProcess& member : members_) member.Signal(SIGKILL);
+    while (AnyRunning()) {
+      WaitForExit(absl::Milliseconds(100));
+      for (ChildProcess& member : members_) member.Poll();
+    }
+  }
+
+  absl::StatusOr<int> Conclude() {
+    const int chief_code = members_.front().end()->exit_code;
+    const int code = first_failure_ != 0 ? first_failure_ : chief_code;
+    const auto summary = CompleteSummary(ChiefSummaryPath(), members_);
+    if (!summary.ok()) {
+      if (code == 0) return summary.status();
+      return code;
+    }
+    if (!arguments_.job.summary.empty()) {
+      WEIR_RETURN_IF_ERROR(WriteSummaryFile(arguments_.job.summary, *summary));
+    }
+    std::fputs(SummaryTable(*summary).c_str(), stdout);
+    std::fflush(stdout);
+    return code;
+  }
+
+  std::string ChiefSummaryPath() const { return absl::StrCat(scratch_, "/summary.json"); }
+
+  LocalArguments arguments_;
+  std::string scratch_;
+  StopSignal stop_;
+  ProgressDisplay display_;
+  std::vector<ChildProcess> members_;   // the chief first
+  std::atomic<pid_t> chief_pid_{-1};
+  int first_failure_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments) {
+  return LocalCluster(arguments).Run();
+}
+
+}  // namespace weir

@@ -1,0 +1,192 @@
+#include "runtime/member_process.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/exit_code.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/base/unique_fd.h"
+#include "common/checkpoint/checkpoint_directory.h"
+#include "common/rpc/server.h"
+#include "jobs/registry.h"
+#include "runtime/chief_role.h"
+#include "runtime/evaluator_role.h"
+#include "runtime/ps_role.h"
+#include "runtime/role_setup.h"
+#include "runtime/stop_signal.h"
+#include "runtime/worker_role.h"
+
+namespace weir {
+namespace {
+
+bool HostsChief(const ClusterSpec& cluster) {
+  if (cluster.self.role == RoleType::kChief) return true;
+  return cluster.worker_hosts_chief && cluster.self.role == RoleType::kWorker &&
+         cluster.self.index == cluster.worker.begin()->first;
+}
+
+std::optional<int> HostedWorker(const ClusterSpec& cluster) {
+  if (cluster.self.role == RoleType::kWorker) return cluster.self.index;
+  if (cluster.self.role == RoleType::kChief && cluster.chief_hosts_worker) {
+    return cluster.worker.empty() ? 0 : cluster.worker.begin()->first;
+  }
+  return std::nullopt;
+}
+
+/// Where this process is listed; empty for an evaluator that is not.
+std::string ListedAddress(const ClusterSpec& cluster) {
+  const auto& addresses = cluster.addresses(cluster.self.role);
+  const auto found = addresses.find(cluster.self.index);
+  return found == addresses.end() ? "" : found->second;
+}
+
+std::string WithPort(const std::string& address, int port) {
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+/// Ends the log with how the process ends, as one line.
+int Conclude(const RoleEnd& end) {
+  if (end.exit_code == 0) {
+    LogInfo(end.reason.empty() ? "done" : end.reason);
+  } else {
+    LogError(end.reason);
+  }
+  return end.exit_code;
+}
+
+class MemberProcess {
+ public:
+  explicit MemberProcess(const MemberOptions& member)
+      : ready_fd_(member.ready_fd), setup_{.cluster = member.cluster, .options = member.options} {}
+
+  absl::StatusOr<int> Run() {
+    WEIR_RETURN_IF_ERROR(Prepare());
+    WEIR_ASSIGN_OR_RETURN(const bool done, AlreadyDone());
+    if (done) return 0;
+    WEIR_RETURN_IF_ERROR(Listen());
+    WEIR_RETURN_IF_ERROR(ReportReady());
+    const RoleEnd end = RunRoles();
+    if (server_) server_->Shutdown(absl::Seconds(1));
+    return Conclude(end);
+  }
+
+ private:
+  absl::Status Prepare() {
+    WEIR_ASSIGN_OR_RETURN(job_, CreateJob(setup_.options.job));
+    auto layout = Layout::Create(job_->tensors(), setup_.cluster.ps_count());
+    WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
+    layout_.emplace(*std::move(layout));
+    setup_.job = job_.get();
+    setup_.layout = &*layout_;
+    setup_.max_steps = setup_.options.max_steps.value_or(job_->default_max_steps());
+    setup_.own_address = ListedAddress(setup_.cluster);
+    return absl::OkStatus();
+  }
+
+  // A task that comes after the job's end has nothing to do.
+  absl::StatusOr<bool> AlreadyDone() {
+    const std::string& folder = setup_.options.model_dir;
+    const Step max(setup_.max_steps);
+    WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
+    if (final_one.has_value()) {
+      LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
+              setup_.max_steps);
+    }
+    return final_one.has_value();
+  }
+
+  absl::Status Listen() {
+    if (HostsChief(setup_.cluster)) {
+      chief_ = std::make_unique<ChiefRole>(RoleFor({RoleType::kChief, 0}));
+      WEIR_RETURN_IF_ERROR(chief_->Prepare());
+    }
+    if (setup_.cluster.self.role == RoleType::kPs) {
+      ps_ = std::make_unique<PsRole>(RoleFor(setup_.cluster.self));
+    }
+    if (setup_.own_address.empty()) return absl::OkStatus();
+    WEIR_ASSIGN_OR_RETURN(server_, rpc::Server::Create(
+                                       {.who = setup_.cluster.self.ToString(),
+                                        .address = setup_.own_address,
+                                        .loopback_only = setup_.cluster.loopback_only,
+                                        .token = setup_.options.token},
+                                       chief_.get(), ps_.get()));
+    setup_.own_address = WithPort(setup_.own_address, server_->port());
+    if (HostsChief(setup_.cluster)) setup_.cluster.chief.begin()->second = setup_.own_address;
+    if (!setup_.cluster.loopback_only && setup_.options.token.empty()) {
+      LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
+                 "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
+    }
+    server_->SetServing(true);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReportReady() {
+    if (ready_fd_ < 0) return absl::OkStatus();
+    const UniqueFd fd(ready_fd_);
+    const std::string line = absl::StrCat(server_ ? server_->port() : 0, "\n");
+    if (write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+      return absl::AbortedError("the process that started this one does not listen");
+    }
+    return absl::OkStatus();
+  }
+
+  RoleEnd RunRoles() {
+    if (ps_) return ps_->Run(stop_, setup_.own_address);
+    const std::optional<int> worker = HostedWorker(setup_.cluster);
+    if (!chief_ && !worker.has_value()) {
+      return EvaluatorRole(RoleFor(setup_.cluster.self)).Run(stop_);
+    }
+    if (!chief_) return WorkerRole(RoleFor({RoleType::kWorker, *worker})).Run(stop_);
+    if (!worker.has_value()) {
+      LogInfo("this chief coordinates; the listed workers train");
+      return chief_->Run(stop_, setup_.own_address);
+    }
+    return RunChiefAndWorker(*worker);
+  }
+
+  RoleEnd RunChiefAndWorker(int index) {
+    LogInfo("this process hosts the chief and worker ", index);
+    RoleEnd worker_end;
+    RoleEnd chief_end;
+    {
+      const std::jthread worker([&] {
+        worker_end = WorkerRole(RoleFor({RoleType::kWorker, index})).Run(stop_);
+        // A worker that could not even begin has no session whose end the chief would see.
+        if (worker_end.exit_code != 0 && worker_end.exit_code != 4) {
+          chief_->RequestStop(worker_end.reason);
+        }
+      });
+      chief_end = chief_->Run(stop_, setup_.own_address);
+    }
+    if (worker_end.exit_code != 0 && worker_end.exit_code != 4) return worker_end;
+    return chief_end;
+  }
+
+  RoleSetup RoleFor(const Task& task) const {
+    RoleSetup setup = setup_;
+    setup.task = task;
+    return setup;
+  }
+
+  const int ready_fd_;
+  RoleSetup setup_;
+  std::unique_ptr<Job> job_;
+  std::optional<Layout> layout_;
+  StopSignal stop_;
+  std::unique_ptr<ChiefRole> chief_;
+  std::unique_ptr<PsRole> ps_;
+  std::unique_ptr<rpc::Server> server_;   // calls chief_ and ps_: goes first
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunMember(const MemberOptions& member) { return MemberProcess(member).Run(); }
+
+}  // namespace weir

@@ -1,0 +1,101 @@
+#include "runtime/role_setup.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/checksum.h"
+#include "common/base/exit_code.h"
+#include "common/model/protocol.h"
+#include "common/net/ucx/ucx_transport.h"
+#include "common/net/version.h"
+
+namespace weir {
+namespace {
+
+wire::Role WireRole(RoleType role) {
+  switch (role) {
+    case RoleType::kChief:
+      return wire::Role::Chief;
+    case RoleType::kWorker:
+      return wire::Role::Worker;
+    case RoleType::kPs:
+      return wire::Role::Ps;
+    case RoleType::kEvaluator:
+      return wire::Role::Evaluator;
+  }
+  return wire::Role::Worker;
+}
+
+}  // namespace
+
+std::string SharedSettings(const RoleSetup& setup) {
+  const JobOptions& o = setup.options;
+  return absl::StrCat("job ", o.job, ", ", setup.cluster.ps_count(), " ps, max_steps ",
+                      setup.max_steps, ", batch_size ", o.batch_size, ", optimizer ", o.optimizer,
+                      ", learning_rate ", o.learning_rate, ", mode ", o.mode, ", seed ", o.seed);
+}
+
+std::uint64_t SettingsFingerprint(const RoleSetup& setup) {
+  const std::string text =
+      absl::StrCat(SharedSettings(setup), ", layout ", setup.layout->fingerprint());
+  return Checksum(std::as_bytes(std::span(text)));
+}
+
+wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
+  wire::JoinRequestT request;
+  request.protocol = kProtocolVersion;
+  const bool has_data_plane =
+      setup.task.role == RoleType::kPs || setup.task.role == RoleType::kWorker;
+  if (has_data_plane) request.ucx_version = net::UcxVersion();
+  request.role = WireRole(setup.task.role);
+  request.index = static_cast<std::uint32_t>(setup.task.index);
+  request.incarnation = RandomId();
+  request.pid = static_cast<std::uint32_t>(getpid());
+  request.host_id = HostId();
+  request.address = setup.own_address;
+  request.job = setup.options.job;
+  request.job_settings = SharedSettings(setup);
+  request.job_fingerprint = SettingsFingerprint(setup);
+  return request;
+}
+
+ShardIndex ShardOf(const ClusterSpec& cluster, int ps_index) {
+  return ShardIndex(static_cast<std::uint16_t>(
+      std::distance(cluster.ps.begin(), cluster.ps.find(ps_index))));
+}
+
+int WorkerIndexBound(const ClusterSpec& cluster) {
+  return cluster.worker.empty() ? 1 : cluster.worker.rbegin()->first + 1;
+}
+
+int WorkerRank(const ClusterSpec& cluster, int worker_index) {
+  return static_cast<int>(
+      std::distance(cluster.worker.begin(), cluster.worker.find(worker_index)));
+}
+
+absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {
+  net::UcxOptions options;
+  options.choice = setup.options.transport;
+  options.loopback_only = setup.cluster.loopback_only;
+  options.net_devices = setup.options.net_devices;
+  options.port_range = setup.options.ucx_port_range;
+  return net::UcxTransport::Create(options);
+}
+
+std::string HostId() {
+  std::string boot_id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return absl::StrCat(boot_id, "@", name.data());
+}
+
+RoleEnd EndOf(const absl::Status& status) {
+  return {static_cast<int>(ExitCodeOf(status)), std::string(status.message())};
+}
+
+}  // namespace weir

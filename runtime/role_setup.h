@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+#include "common/config/cluster_spec.h"
+#include "common/config/job_options.h"
+#include "common/model/layout.h"
+#include "common/net/transport.h"
+#include "schemas/chief_generated.h"
+#include "worker/training/job.h"
+
+namespace weir {
+
+/// How a role ended: the exit code, and the reason to log.
+struct RoleEnd {
+  int exit_code = 0;
+  std::string reason;
+};
+
+/// What every role of one process is given. Borrowed parts outlive the roles.
+struct RoleSetup {
+  ClusterSpec cluster;
+  JobOptions options;
+  const Job* job = nullptr;
+  const Layout* layout = nullptr;
+  std::string own_address;       ///< host:port that this process serves at; empty: none
+  std::uint64_t max_steps = 0;   ///< the options', or the job's own
+
+  Task task;                     ///< the role that is set up
+};
+
+/// A readable line of the settings that all members must share, and its fingerprint.
+std::string SharedSettings(const RoleSetup& setup);
+std::uint64_t SettingsFingerprint(const RoleSetup& setup);
+
+/// What this role says when it joins; `incarnation` new with every call.
+wire::JoinRequestT JoinRequestOf(const RoleSetup& setup);
+
+/// The index of a ps among the listed ones: its shard. Indices may have gaps.
+ShardIndex ShardOf(const ClusterSpec& cluster, int ps_index);
+/// Worker indices of this cluster are below this.
+int WorkerIndexBound(const ClusterSpec& cluster);
+/// This worker's rank among the listed ones: its share of the data.
+int WorkerRank(const ClusterSpec& cluster, int worker_index);
+
+/// The UCX transport that the options ask for.
+absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup);
+
+/// Equal for processes on one host: /proc's boot id and the host's name.
+std::string HostId();
+
+/// Where a failed role leads: its exit code and the text.
+RoleEnd EndOf(const absl::Status& status);
+
+}  // namespace weir

@@ -1,0 +1,45 @@
+#include "worker/client/parameter_buffer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kFloatsPerLine = 64 / sizeof(float);
+
+std::size_t PaddedElements(const TensorSpec& tensor) {
+  const auto elements = static_cast<std::size_t>(tensor.elements());
+  return (elements + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine;
+}
+
+}  // namespace
+
+absl::StatusOr<ParameterBuffer> ParameterBuffer::Create(const Layout& layout,
+                                                        net::Transport& transport) {
+  std::size_t elements = kFloatsPerLine;  // never empty
+  for (const TensorSpec& tensor : layout.tensors()) elements += PaddedElements(tensor);
+  ParameterBuffer buffer;
+  WEIR_ASSIGN_OR_RETURN(buffer.memory_, transport.Allocate(elements * sizeof(float)));
+  auto* next = reinterpret_cast<float*>(buffer.memory_->bytes().data());
+  for (const TensorSpec& tensor : layout.tensors()) {
+    buffer.mutable_.emplace_back(next, static_cast<std::size_t>(tensor.elements()));
+    buffer.const_.emplace_back(buffer.mutable_.back());
+    next += PaddedElements(tensor);
+  }
+  return buffer;
+}
+
+std::span<float> ParameterBuffer::block(const Block& block) {
+  return mutable_[block.tensor].subspan(static_cast<std::size_t>(block.offset),
+                                        static_cast<std::size_t>(block.elements));
+}
+
+std::span<const float> ParameterBuffer::block(const Block& block) const {
+  return const_[block.tensor].subspan(static_cast<std::size_t>(block.offset),
+                                      static_cast<std::size_t>(block.elements));
+}
+
+}  // namespace weir

@@ -1,0 +1,133 @@
+#include "worker/client/shard_connections.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/exit_code.h"
+#include "common/base/status_macros.h"
+#include "common/model/protocol.h"
+
+namespace weir {
+namespace {
+
+wire::ConnectRequestT RequestFor(const Layout& layout, const ClientOptions& options,
+                                 const net::Transport& transport) {
+  wire::ConnectRequestT request;
+  request.protocol = kProtocolVersion;
+  request.ucx_version = options.ucx_version;
+  request.worker = options.worker.value();
+  request.incarnation = options.incarnation.value();
+  request.host_id = options.host_id;
+  request.view = options.view.value();
+  request.layout_fingerprint = layout.fingerprint();
+  request.transport = options.transport_kind;
+  const std::string address = transport.address();
+  request.data_address.assign(address.begin(), address.end());
+  return request;
+}
+
+std::string NameOf(ShardIndex shard) { return absl::StrCat("ps shard ", shard.value()); }
+
+// A shard's word is checked before it is used: credits size windows.
+absl::Status CheckReply(ShardIndex shard, const wire::ConnectReplyT& reply) {
+  constexpr std::uint32_t kMostCredits = 65536;
+  if (reply.shard == shard.value() && reply.session != 0 && reply.push_credits >= 1 &&
+      reply.push_credits <= kMostCredits && reply.pull_credits >= 1 &&
+      reply.pull_credits <= kMostCredits && !reply.data_address.empty()) {
+    return absl::OkStatus();
+  }
+  return WithExitCode(
+      absl::FailedPreconditionError(absl::StrCat(
+          NameOf(shard), " gave a connect reply that makes no sense (shard ", reply.shard,
+          ", credits ", reply.push_credits, "/", reply.pull_credits,
+          "): check that every role runs the same build of weir")),
+      ExitCode::kBadUsage);
+}
+
+// Permanent errors of the control plane are not asked again.
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+using Pause = ShardConnections::Pause;
+
+absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(
+    ShardIndex shard, const wire::ConnectRequestT& request, absl::Time deadline,
+    const ShardConnector& connector, const Pause& pause) {
+  std::string reason;
+  while (true) {
+    absl::StatusOr<wire::ConnectReplyT> reply = connector(shard, request);
+    if (reply.ok() && reply->accepted) return reply;
+    if (!reply.ok() && !MayPass(reply.status())) {
+      return WithExitCode(reply.status(), ExitCode::kBadUsage);
+    }
+    if (reply.ok() && !reply->retry) {
+      return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
+                              NameOf(shard), " refused the connection: ", reply->reason)),
+                          ExitCode::kBadUsage);
+    }
+    reason = reply.ok() ? reply->reason : std::string(reply.status().message());
+    if (MonotonicNow() >= deadline) {
+      return WithExitCode(absl::DeadlineExceededError(absl::StrCat(
+                              NameOf(shard), " could not be connected to in time: ", reason)),
+                          ExitCode::kPeerLost);
+    }
+    WEIR_RETURN_IF_ERROR(pause(absl::Milliseconds(20)));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ShardConnections> ShardConnections::Open(
+    const Layout& layout, const ClientOptions& options, net::Transport& transport,
+    const ShardConnector& connector, const Pause& pause) {
+  const wire::ConnectRequestT request = RequestFor(layout, options, transport);
+  const absl::Time deadline = MonotonicNow() + options.connect_deadline;
+  ShardConnections connections;
+  for (int s = 0; s < layout.shards(); ++s) {
+    const ShardIndex shard(static_cast<std::uint16_t>(s));
+    WEIR_ASSIGN_OR_RETURN(const wire::ConnectReplyT reply,
+                          AskUntilAnswered(shard, request, deadline, connector, pause));
+    WEIR_RETURN_IF_ERROR(CheckReply(shard, reply));
+    WEIR_ASSIGN_OR_RETURN(
+        const net::PeerId peer,
+        transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()),
+                          NameOf(shard)));
+    connections.shards_.push_back(
+        {.peer = peer,
+         .link = {.session = reply.session,
+                  .push_credits = static_cast<int>(reply.push_credits),
+                  .pull_credits = static_cast<int>(reply.pull_credits)}});
+    connections.by_session_[reply.session] = shard;
+  }
+  return connections;
+}
+
+std::optional<ShardIndex> ShardConnections::ShardOf(std::uint64_t session) const {
+  const auto found = by_session_.find(session);
+  if (found == by_session_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<ShardIndex> ShardConnections::ShardOfPeer(net::PeerId peer) const {
+  const auto found = std::ranges::find(shards_, peer, &Connection::peer);
+  if (found == shards_.end()) return std::nullopt;
+  return ShardIndex(static_cast<std::uint16_t>(found - shards_.begin()));
+}
+
+void ShardConnections::CloseAll(net::Transport& transport) const {
+  for (const Connection& connection : shards_) transport.Disconnect(connection.peer);
+}
+
+std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
+    const net::Transport& transport) const {
+  std::vector<std::pair<ShardIndex, std::string>> paths;
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    paths.emplace_back(ShardIndex(static_cast<std::uint16_t>(s)),
+                       transport.PathTo(shards_[s].peer));
+  }
+  return paths;
+}
+
+}  // namespace weir

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+#include "common/model/layout.h"
+#include "common/net/transport.h"
+#include "worker/client/client.h"
+#include "worker/client/logic/client_logic.h"
+
+namespace weir {
+
+/// One open connection to each shard of a layout: the peer to send to, and the session that its
+/// messages carry.
+class ShardConnections {
+ public:
+  /// Waits for the given time, or less: an error ends the attempts.
+  using Pause = std::function<absl::Status(absl::Duration)>;
+
+  ShardConnections() = default;
+
+  /// Connects to every shard, asking again after a pause while a refusal may pass, up to the connect
+  /// deadline. Errors: kFailedPrecondition (exit 2) for a permanent refusal,
+  /// with the shard's reason; kDeadlineExceeded (exit 4) naming the shard.
+  static absl::StatusOr<ShardConnections> Open(const Layout& layout, const ClientOptions& options,
+                                               net::Transport& transport,
+                                               const ShardConnector& connector,
+                                               const Pause& pause);
+
+  const ShardLink& link(ShardIndex shard) const { return shards_[shard.value()].link; }
+  net::PeerId peer(ShardIndex shard) const { return shards_[shard.value()].peer; }
+  /// Empty for a session or peer that is none of ours.
+  std::optional<ShardIndex> ShardOf(std::uint64_t session) const;
+  std::optional<ShardIndex> ShardOfPeer(net::PeerId peer) const;
+
+  void CloseAll(net::Transport& transport) const;
+  std::vector<std::pair<ShardIndex, std::string>> Paths(const net::Transport& transport) const;
+
+ private:
+  struct Connection {
+    net::PeerId peer;
+    ShardLink link;
+  };
+  std::vector<Connection> shards_;
+  absl::flat_hash_map<std::uint64_t, ShardIndex> by_session_;
+};
+
+}  // namespace weir
