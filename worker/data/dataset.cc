@@ -119,9 +119,10 @@ Dataset Dataset::Filter(FilterFunction predicate) const {
   if (predicate == nullptr) plan.Fail("Filter without a function");
   plan.filtered = true;
   ExampleReader reader(plan.store, plan.maps);
-  plan.stages.push_back([reader = std::move(reader), predicate](IndexStreamPtr from) {
-    return FilterStream(std::move(from), reader, predicate);
-  });
+  plan.stages.push_back(
+      [reader = std::move(reader), predicate = std::move(predicate)](IndexStreamPtr from) {
+        return FilterStream(std::move(from), reader, predicate);
+      });
   return FromPlan(std::move(plan));
 }
 

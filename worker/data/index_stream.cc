@@ -112,7 +112,7 @@ class Shuffle final : public IndexStream {
 
   Index Next() override {
     while (!drained_ && held_.size() < buffer_) {
-      const Index index = from_->Next();
+      Index index = from_->Next();
       if (!index.ok()) return index;
       if (index->has_value()) {
         held_.push_back(**index);
