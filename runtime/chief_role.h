@@ -1,12 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "chief/service.h"
 #include "common/base/mutex.h"
 #include "common/rpc/server.h"
-#include "runtime/checkpoint_store.h"
+#include "runtime/model_dir_store.h"
 #include "runtime/role_setup.h"
 #include "runtime/stop_signal.h"
 
@@ -35,8 +36,12 @@ class ChiefRole final : public rpc::ChiefHandler {
   std::shared_ptr<chief::Service> service();
 
   const RoleSetup setup_;
+  const Incarnation incarnation_{RandomId()};
   std::string nonce_;
-  std::unique_ptr<CheckpointStore> store_;
+  std::string resume_;       // folder of the checkpoint to start from; empty: none
+  Step start_step_;
+  bool resume_is_final_ = false;
+  std::unique_ptr<ModelDirStore> store_;
   Mutex mutex_;
   std::shared_ptr<chief::Service> service_ ABSL_GUARDED_BY(mutex_);
 };
