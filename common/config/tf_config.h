@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/config/cluster_spec.h"
+#include "common/config/environment.h"
 
 namespace weir {
 
@@ -20,5 +21,9 @@ struct TfConfig {
 /// listing every mistake at once, a line each: key, the value found, what to write instead.
 /// `source` ("TF_CONFIG", a file's name) stands in the message.
 absl::StatusOr<TfConfig> ParseTfConfig(absl::string_view text, absl::string_view source);
+
+/// Reads the file when its name is not empty, else the variable TF_CONFIG; one that is not set is
+/// a TfConfig without a cluster. Errors: as ParseTfConfig, and for a file that cannot be read.
+absl::StatusOr<TfConfig> LoadTfConfig(const std::string& file, const Environment& environment);
 
 }  // namespace weir

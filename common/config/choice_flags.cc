@@ -1,0 +1,126 @@
+#include "common/config/choice_flags.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/config/mistakes.h"
+
+namespace weir {
+namespace {
+
+constexpr char kMissing[] = "not in this version";
+
+absl::Status Mistake(const std::string& text) { return absl::InvalidArgumentError(text); }
+
+bool IsDigits(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](unsigned char c) { return absl::ascii_isdigit(c); });
+}
+
+// `name:N` with N at least `least`.
+bool IsNumbered(absl::string_view text, absl::string_view name, std::uint32_t least) {
+  std::uint32_t number = 0;
+  return absl::ConsumePrefix(&text, name) && absl::ConsumePrefix(&text, ":") && IsDigits(text) &&
+         absl::SimpleAtoi(text, &number) && number >= least;
+}
+
+absl::Status CheckMode(const std::string& mode) {
+  if (mode == "async") return absl::OkStatus();
+  if (IsNumbered(mode, "bounded", 0) || IsNumbered(mode, "sync", 1))
+    return Mistake(absl::StrCat(mode, " is ", kMissing, "; it has async"));
+  return Mistake(absl::StrCat(Quoted(mode),
+                              " is not a mode; write async, bounded:S (S from 0) or "
+                              "sync:N (N from 1)"));
+}
+
+absl::Status CheckOptimizer(const std::string& name) {
+  if (name == "sgd") return absl::OkStatus();
+  return Mistake(absl::StrCat(Quoted(name), " is ", kMissing, "; it has sgd"));
+}
+
+std::string TransportName(TransportChoice choice) {
+  switch (choice) {
+    case TransportChoice::kAuto:
+      return "auto";
+    case TransportChoice::kTcp:
+      return "tcp";
+    case TransportChoice::kShm:
+      return "shm";
+  }
+  return "auto";
+}
+
+absl::Status SetTransport(absl::string_view text, TransportChoice& target) {
+  if (text == "rdma" || text == "require-rdma")
+    return Mistake(absl::StrCat(text, " is ", kMissing,
+                                ": it has no RDMA path and does not fall back to another; write "
+                                "auto, tcp or shm"));
+  for (const TransportChoice choice :
+       {TransportChoice::kAuto, TransportChoice::kTcp, TransportChoice::kShm}) {
+    if (text != TransportName(choice)) continue;
+    target = choice;
+    return absl::OkStatus();
+  }
+  return Mistake(absl::StrCat(Quoted(text), " is not a transport; write auto, tcp or shm"));
+}
+
+bool IsPort(absl::string_view text, std::uint32_t& port) {
+  return IsDigits(text) && absl::SimpleAtoi(text, &port) && port >= 1 && port <= 65535;
+}
+
+bool IsDeviceName(absl::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](unsigned char c) { return absl::ascii_isgraph(c); });
+}
+
+}  // namespace
+
+FlagValue TransportValue(TransportChoice& target) {
+  return {[&target](absl::string_view text) { return SetTransport(text, target); },
+          [&target] { return TransportName(target); }};
+}
+
+FlagValue ModeValue(std::string& target) { return Text(target, CheckMode); }
+
+FlagValue OptimizerValue(std::string& target) { return Text(target, CheckOptimizer); }
+
+FlagValue BackupsValue() {
+  return Refused([](absl::string_view text) {
+    if (text == "0") return absl::OkStatus();
+    if (text == "1") return Mistake(absl::StrCat("1 is ", kMissing, "; write 0"));
+    return Mistake(absl::StrCat(Quoted(text), " is not in 0..1"));
+  });
+}
+
+FlagValue NotInThisVersion() {
+  return Refused([](absl::string_view) { return Mistake(kMissing); });
+}
+
+absl::Status CheckPortRange(const std::string& text) {
+  const std::vector<std::string> ends = absl::StrSplit(text, '-');
+  std::uint32_t first = 0, last = 0;
+  if (ends.size() == 2 && IsPort(ends[0], first) && IsPort(ends[1], last) && first <= last)
+    return absl::OkStatus();
+  return Mistake(absl::StrCat(Quoted(text),
+                              " is not a range of ports; write A-B with 1 <= A <= B "
+                              "<= 65535"));
+}
+
+absl::Status CheckDeviceList(const std::string& text) {
+  for (const absl::string_view name : absl::StrSplit(text, ',')) {
+    if (!IsDeviceName(name))
+      return Mistake(absl::StrCat(Quoted(text),
+                                  " is not a list of devices; write names with "
+                                  "commas between, such as mlx5_0:1,eth0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weir

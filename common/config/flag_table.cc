@@ -1,0 +1,128 @@
+#include "common/config/flag_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/config/nearest.h"
+
+namespace weir {
+namespace {
+
+constexpr absl::string_view kHelpFlag = "--help";
+
+bool IsFlag(absl::string_view argument) { return argument.size() > 1 && argument.front() == '-'; }
+
+// One command line on its way through a table.
+class Parser {
+ public:
+  Parser(std::span<const std::string> arguments, const FlagTable& table, Mistakes& mistakes)
+      : arguments_(arguments), table_(table), mistakes_(mistakes) {}
+
+  ParsedFlags Run() {
+    while (next_ < arguments_.size()) {
+      const absl::string_view argument = arguments_[next_++];
+      if (argument == kHelpFlag || argument == "-h") {
+        parsed_.help_requested = true;
+      } else if (IsFlag(argument)) {
+        ReadFlag(argument);
+      } else {
+        parsed_.positionals.emplace_back(argument);
+      }
+    }
+    return std::move(parsed_);
+  }
+
+ private:
+  void ReadFlag(absl::string_view argument) {
+    const std::size_t equals = argument.find('=');
+    const std::string name(argument.substr(0, equals));
+    std::optional<absl::string_view> value;
+    if (equals != absl::string_view::npos) value = argument.substr(equals + 1);
+    const auto flag = std::find_if(table_.begin(), table_.end(),
+                                   [&name](const Flag& row) { return row.name == name; });
+    if (flag == table_.end()) return Unknown(name, value.has_value());
+    if (flag->placeholder.empty()) {
+      if (value.has_value()) return mistakes_.Add(name, "takes no value");
+    } else if (!value.has_value()) {
+      if (next_ == arguments_.size() || absl::StartsWith(arguments_[next_], "--"))
+        return mistakes_.Add(name,
+                             absl::StrCat("has no value; write ", name, " ", flag->placeholder));
+      value = arguments_[next_++];
+    }
+    Set(*flag, value.value_or(""));
+  }
+
+  void Set(const Flag& flag, absl::string_view value) {
+    if (!parsed_.given.insert(flag.name).second)
+      return mistakes_.Add(flag.name, "is given twice; keep one");
+    if (const absl::Status status = flag.value.set(value); !status.ok())
+      mistakes_.Add(flag.name, status.message());
+  }
+
+  void Unknown(const std::string& name, bool has_value) {
+    std::vector<std::string> names = {std::string(kHelpFlag)};
+    for (const Flag& row : table_) names.push_back(row.name);
+    const std::string nearest = DidYouMean(name, names);
+    mistakes_.Add(Printable(name),
+                  absl::StrCat("is no flag", nearest.empty() ? "; see --help" : nearest));
+    // Most flags take a value, so what follows is this one's rather than an argument of its own.
+    if (!has_value && next_ < arguments_.size() && !IsFlag(arguments_[next_])) ++next_;
+  }
+
+  std::span<const std::string> arguments_;
+  const FlagTable& table_;
+  Mistakes& mistakes_;
+  std::size_t next_ = 0;
+  ParsedFlags parsed_;
+};
+
+std::string DefaultOf(const Flag& flag) {
+  if (flag.placeholder.empty()) return "";
+  const std::string text =
+      flag.default_text.empty() ? flag.value.show().value_or("") : flag.default_text;
+  return text.empty() ? "" : absl::StrCat(" [", text, "]");
+}
+
+std::string HelpLine(const Flag& flag) {
+  const std::string head =
+      flag.placeholder.empty() ? flag.name : absl::StrCat(flag.name, " ", flag.placeholder);
+  return absl::StrFormat("  %-31s %s%s\n", head, flag.help, DefaultOf(flag));
+}
+
+}  // namespace
+
+ParsedFlags ParseFlags(std::span<const std::string> arguments, const FlagTable& table,
+                       Mistakes& mistakes) {
+  return Parser(arguments, table, mistakes).Run();
+}
+
+std::string FlagsHelp(const FlagTable& table) {
+  std::string known, later;
+  for (const Flag& flag : table) {
+    if (flag.in_this_version) {
+      known += HelpLine(flag);
+    } else {
+      absl::StrAppend(&later, later.empty() ? "" : ", ", flag.name);
+    }
+  }
+  absl::StrAppend(&known, absl::StrFormat("  %-31s %s\n", kHelpFlag, "show this"));
+  if (!later.empty()) absl::StrAppend(&known, "Not in this version: ", later, "\n");
+  return known;
+}
+
+std::vector<std::string> ShowFlags(const FlagTable& table) {
+  std::vector<std::string> arguments;
+  for (const Flag& flag : table) {
+    const std::optional<std::string> value = flag.value.show();
+    if (!value.has_value()) continue;
+    arguments.push_back(flag.placeholder.empty() ? flag.name
+                                                 : absl::StrCat(flag.name, "=", *value));
+  }
+  return arguments;
+}
+
+}  // namespace weir
