@@ -240,7 +240,6 @@ TEST_F(DamageTest, DescriptionsSayWhatIsWrong) {
   ExpectBad(DescribeModelDir(folder_.path() + "/none").status, {"/none"});
 }
 
-/// numpy is Debian's, for Debian's python.
 constexpr char kReadBack[] = R"(
 import json, struct, sys, numpy
 data = open(sys.argv[1], 'rb').read()
@@ -257,13 +256,39 @@ for name, entry in header.items():
 assert header['conv "\u00e9"']['shape'] == [3, 3, 1, 32] and header['scale']['shape'] == []
 )";
 
+/// Debian's numpy, for Debian's python.
+bool HasNumpy() { return std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") == 0; }
+
+int RunPython(const TempFolder& folder, const std::string& script, const std::string& argument) {
+  const std::string path = folder.path() + "/script.py";
+  WriteText(path, script);
+  return std::system(absl::StrCat("/usr/bin/python3 ", path, " ", argument).c_str());
+}
+
 TEST_F(DamageTest, NumpyReadsTheFile) {
-  const std::string python = "/usr/bin/python3 ";
-  if (std::system((python + "-c 'import numpy' 2>/dev/null").c_str()) != 0) {
-    GTEST_SKIP() << "needs Debian's python3-numpy";
-  }
-  WriteText(folder_.path() + "/read.py", kReadBack);
-  EXPECT_EQ(std::system((python + folder_.path() + "/read.py " + file_).c_str()), 0);
+  if (!HasNumpy()) GTEST_SKIP() << "needs Debian's python3-numpy";
+  EXPECT_EQ(RunPython(folder_, kReadBack, file_), 0);
+}
+
+/// Runs the reader that docs/checkpoints.md shows.
+constexpr char kDocumented[] = R"(
+import sys
+CKPT = sys.argv[1]
+text = open(sys.argv[2], encoding='utf-8').read()
+exec(text.split('```python')[1].split('```')[0])
+assert len(tensors) == 5 and tensors['dense/kernel'].shape == (1000, 180)
+for index, tensor in enumerate(tensors.values()):
+    wanted = index * 1e6 + numpy.arange(tensor.size) * 0.5
+    assert (tensor.ravel() == wanted.astype('<f4')).all(), index
+)";
+
+TEST(DocumentedReaderTest, ReadsWhatWeirWrites) {
+  if (!HasNumpy()) GTEST_SKIP() << "needs Debian's python3-numpy";
+  const TempFolder folder;
+  const auto checkpoint = WriteSample(folder.path(), Step(1), 3);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const std::string arguments = absl::StrCat(*checkpoint, " ", WEIR_CHECKPOINT_DOC);
+  EXPECT_EQ(RunPython(folder, absl::StrCat("import numpy", kDocumented), arguments), 0);
 }
 
 }  // namespace
