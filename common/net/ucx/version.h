@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace weir::net {
+
+/// "1.13.1": the library that is loaded, which may be newer than the headers. weir is written for
+/// 1.13's API and needs nothing newer; what a newer UCX does differently is conditional here alone.
+std::string UcxVersion();
+
+/// Whether two versions have the same major.minor. Others must not meet: UCX's wire format differs
+/// between series, and a peer of another one can make it abort the process.
+bool SameUcxSeries(absl::string_view a, absl::string_view b);
+
+}  // namespace weir::net
