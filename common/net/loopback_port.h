@@ -45,8 +45,7 @@ class LoopbackPort {
  public:
   enum class Accepted { kYes, kFull, kClosed };
 
-  LoopbackPort(std::uint32_t number, std::size_t capacity)
-      : number_(number), capacity_(capacity) {}
+  LoopbackPort(std::uint32_t number, std::size_t capacity) : number_(number), capacity_(capacity) {}
 
   std::uint32_t number() const { return number_; }
 

@@ -33,7 +33,8 @@ class LoopbackMemory final : public Memory {
 };
 
 absl::Status DownStatus(absl::string_view name) {
-  return absl::UnavailableError(absl::StrCat("the connection to ", name, " is lost: it has closed"));
+  return absl::UnavailableError(
+      absl::StrCat("the connection to ", name, " is lost: it has closed"));
 }
 
 absl::Status DisconnectedStatus(absl::string_view name) {
@@ -90,9 +91,9 @@ absl::Status LoopbackTransport::CheckSend(const Peer* peer, std::uint8_t type, B
   if (peer == nullptr) return absl::NotFoundError("there is no such peer");
   if (type == 0 || type > kMaxMessageType || header.size() > kMaxHeaderBytes ||
       payload.size() > kMaxPayloadBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a message of type ", type, " with ",
-                                                   header.size(), " + ", payload.size(),
-                                                   " bytes to ", peer->name, " is beyond the limits"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a message of type ", type, " with ", header.size(), " + ", payload.size(),
+                     " bytes to ", peer->name, " is beyond the limits"));
   }
   return peer->down ? DownStatus(peer->name) : absl::OkStatus();
 }

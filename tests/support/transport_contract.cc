@@ -95,16 +95,15 @@ TEST_P(TransportContract, CarriesEverySizeUnharmed) {
   Pair pair(GetParam());
   const std::vector<std::byte> header = Pattern(24, 99);
   std::size_t count = 0;
-  for (const std::size_t size : {0UL, 1UL, 63UL, 64UL, 65UL, 4096UL, 8185UL, 65537UL,
-                                 kMaxPayloadBytes}) {
+  for (const std::size_t size :
+       {0UL, 1UL, 63UL, 64UL, 65UL, 4096UL, 8185UL, 65537UL, kMaxPayloadBytes}) {
     SCOPED_TRACE(size);
     // One byte off, so that the source is unaligned.
     const std::vector<std::byte> source = Pattern(size + 1, count);
     const ByteSpan payload = ByteSpan(source).subspan(1);
     ++count;
-    pair.a.Run([&](Transport& t) {
-      t.Send(pair.to_b, 2, header, payload, nullptr, SendToken(count));
-    });
+    pair.a.Run(
+        [&](Transport& t) { t.Send(pair.to_b, 2, header, payload, nullptr, SendToken(count)); });
     ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(count)));
     ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(count)));
     const TransportNode::Message got = pair.b.record().messages.back();
@@ -132,8 +131,8 @@ TEST_P(TransportContract, SendsFromItsOwnMemory) {
   ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(2)));
   ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(2)));
   const auto messages = pair.b.record().messages;
-  EXPECT_TRUE(std::ranges::equal(messages[0].payload,
-                                 memory->bytes().subspan(999, kMaxPayloadBytes)));
+  EXPECT_TRUE(
+      std::ranges::equal(messages[0].payload, memory->bytes().subspan(999, kMaxPayloadBytes)));
   EXPECT_TRUE(std::ranges::equal(messages[1].payload, memory->bytes().subspan(3, 100)));
   pair.a.Run([&](Transport&) { memory.reset(); });
 }
@@ -293,11 +292,9 @@ TEST_P(TransportContract, RefusesAddressesThatAreNone) {
 TEST_P(TransportContract, RepliesFromWithinOnMessage) {
   constexpr std::size_t kRounds = 200;
   Pair pair(GetParam());
-  pair.b.SetHooks(
-      [&](Transport& t, std::uint8_t, ByteSpan header, ByteSpan) {
-        t.Send(pair.to_a, 2, header, {}, nullptr, SendToken(1));
-      },
-      nullptr);
+  pair.b.SetHooks([&](Transport& t, std::uint8_t, ByteSpan header,
+                      ByteSpan) { t.Send(pair.to_a, 2, header, {}, nullptr, SendToken(1)); },
+                  nullptr);
   for (std::uint64_t i = 0; i < kRounds; ++i) {
     pair.a.Run(
         [&](Transport& t) { t.Send(pair.to_b, 1, AsBytes(i), {}, nullptr, SendToken(i + 1)); });
@@ -421,12 +418,9 @@ TEST_P(TransportContract, DisconnectsFromAFrozenPeer) {
   TransportNode c(GetParam().create());
   std::string address;
   pair.b.Run([&](Transport& t) { address = t.address(); });
-  c.Run([&](Transport& t) {
-    t.Send(*t.Connect(address, "b"), 9, {}, {}, nullptr, SendToken(1));
-  });
-  EXPECT_TRUE(pair.b.WaitUntil([](const TransportNode::Record& record) {
-    return record.messages.back().type == 9;
-  }));
+  c.Run([&](Transport& t) { t.Send(*t.Connect(address, "b"), 9, {}, {}, nullptr, SendToken(1)); });
+  EXPECT_TRUE(pair.b.WaitUntil(
+      [](const TransportNode::Record& record) { return record.messages.back().type == 9; }));
 }
 
 TEST_P(TransportContract, DestructionReportsWhatWasUnderWay) {

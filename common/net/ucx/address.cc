@@ -28,9 +28,9 @@ std::string ChecksumOf(absl::string_view text) {
 
 std::string PackUcxAddress(absl::string_view worker_address) {
   const std::string version = UcxVersion();
-  const std::string rest = absl::StrCat(
-      absl::string_view(std::string(1, static_cast<char>(version.size()))), version,
-      worker_address);
+  const std::string rest =
+      absl::StrCat(absl::string_view(std::string(1, static_cast<char>(version.size()))), version,
+                   worker_address);
   return absl::StrCat(kMagic, ChecksumOf(rest), rest);
 }
 
@@ -48,11 +48,10 @@ absl::StatusOr<std::string> UnpackUcxAddress(absl::string_view packed) {
   if (rest.size() <= 1 + version_size) return refuse("no worker address in it");
   const absl::string_view version = rest.substr(1, version_size);
   if (!SameUcxSeries(version, UcxVersion())) {
-    return WithExitCode(
-        absl::FailedPreconditionError(absl::StrCat(
-            "the peer has UCX ", version, ", this process has UCX ", UcxVersion(),
-            ": install the same major.minor version of UCX on every host")),
-        ExitCode::kBadUsage);
+    return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
+                            "the peer has UCX ", version, ", this process has UCX ", UcxVersion(),
+                            ": install the same major.minor version of UCX on every host")),
+                        ExitCode::kBadUsage);
   }
   return std::string(rest.substr(1 + version_size));
 }

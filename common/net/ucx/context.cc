@@ -13,6 +13,7 @@
 #include "common/base/status_macros.h"
 #include "common/net/ucx/process_setup.h"
 #include "common/net/ucx/status.h"
+#include "common/net/ucx/version.h"
 
 namespace weir::net {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 struct Setting {
   std::string key;
   std::string value;
+  std::string variable = absl::StrCat("UCX_", key);
 };
 
 struct ConfigRelease {
@@ -36,11 +38,11 @@ absl::Status CheckPortRange(const std::string& range) {
       1 <= first && first <= last && last <= 65535) {
     return absl::OkStatus();
   }
-  return WithExitCode(
-      absl::InvalidArgumentError(absl::StrCat(
-          "the UCX port range is \"", range, "\": write FIRST-LAST, such as 40000-40100, from 1 to "
-          "65535")),
-      ExitCode::kBadUsage);
+  return WithExitCode(absl::InvalidArgumentError(
+                          absl::StrCat("the UCX port range is \"", range,
+                                       "\": write FIRST-LAST, such as 40000-40100, from 1 to "
+                                       "65535")),
+                      ExitCode::kBadUsage);
 }
 
 // UCX warns of a transport's key when that transport is not in TLS, so each fabric has its own.
@@ -48,42 +50,50 @@ std::vector<Setting> SettingsOf(const UcxOptions& options) {
   std::vector<Setting> settings = {
       {"TLS", std::string(TransportsOf(options.fabric))},
       {"KEEPALIVE_INTERVAL", absl::StrCat(absl::ToInt64Microseconds(options.keepalive), "us")},
-      // Blocks go out without a copy.
-      {"ZCOPY_THRESH", "8k"},
   };
   if (options.fabric == UcxFabric::kShm) {
     // Without it peer error handling takes the shared-memory lanes away.
     settings.push_back({"MM_ERROR_HANDLING", "y"});
   } else {
-    // A block of up to 224 KiB arrives in one segment, out of which it is applied: together with
-    // ZCOPY_THRESH 62 us for 256 KB and back, 84 us with UCX's own values.
-    settings.push_back({"TCP_RX_SEG_SIZE", "256k"});
+    // Never zero-copy: when a connection breaks with a zero-copy send in the middle, UCX's tcp
+    // completes that send twice (uct_tcp_ep_sendv) and aborts, and closing one writes into the
+    // middle of the message, at which the peer aborts.
+    settings.push_back({"ZCOPY_THRESH", "inf"});
+    // A block of up to 224 KiB and its headers leave and arrive in one segment, so that there is
+    // one copy on the way, nothing to assemble, and the block is applied out of the segment.
+    for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
+      settings.push_back({TcpKey(name), "256k", absl::StrCat("UCX_TCP_", name)});
+    }
     if (options.loopback_only) {
       settings.push_back({"NET_DEVICES", "lo"});
     } else if (!options.net_devices.empty()) {
       settings.push_back({"NET_DEVICES", options.net_devices});
     }
-    if (!options.port_range.empty()) settings.push_back({"TCP_PORT_RANGE", options.port_range});
+    if (!options.port_range.empty()) {
+      settings.push_back({TcpKey("PORT_RANGE"), options.port_range, "UCX_TCP_PORT_RANGE"});
+    }
   }
   return settings;
 }
 
 absl::Status Apply(const Setting& setting, ucp_config_t* config) {
-  const std::string variable = absl::StrCat("UCX_", setting.key);
-  if (const char* chosen = std::getenv(variable.c_str()); chosen != nullptr) {
-    LogInfo(variable, "=", chosen, " of the environment is used instead of ", setting.value);
+  if (const char* chosen = std::getenv(setting.variable.c_str()); chosen != nullptr) {
+    LogInfo(setting.variable, "=", chosen, " of the environment is used instead of ",
+            setting.value);
     return absl::OkStatus();
   }
-  const ucs_status_t status =
-      ucp_config_modify(config, setting.key.c_str(), setting.value.c_str());
+  const ucs_status_t status = ucp_config_modify(config, setting.key.c_str(), setting.value.c_str());
   if (status == UCS_OK) return absl::OkStatus();
   // A newer UCX says this of a key that it no longer knows, too; such a key only tunes.
-  if (setting.key != "TLS" && setting.key != "NET_DEVICES" && setting.key != "TCP_PORT_RANGE") {
-    LogDebug("this UCX does not take ", variable, "=", setting.value);
+  const bool tunes = setting.key != "TLS" && setting.key != "NET_DEVICES" &&
+                     setting.variable != "UCX_TCP_PORT_RANGE";
+  if (tunes) {
+    LogDebug("this UCX does not take ", setting.variable, "=", setting.value);
     return absl::OkStatus();
   }
-  return WithExitCode(FromUcs(status, absl::StrCat("setting ", variable, "=", setting.value)),
-                      ExitCode::kBadUsage);
+  return WithExitCode(
+      FromUcs(status, absl::StrCat("setting ", setting.variable, "=", setting.value)),
+      ExitCode::kBadUsage);
 }
 
 absl::StatusOr<ConfigPtr> ConfigOf(const UcxOptions& options) {

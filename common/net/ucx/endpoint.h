@@ -21,7 +21,7 @@ struct UcxEndpoint {
   UcxTransport* transport = nullptr;
   ucp_ep_h handle = nullptr;  // null: UCX could not create it, or it is closed
   State state = State::kUp;
-  absl::Status failure;         // why it is down
+  absl::Status failure;  // why it is down
   std::size_t sends_under_way = 0;
   bool close_under_way = false;
 };

@@ -63,9 +63,6 @@ void SetUpUcxInProcess() {
     RestoreSignals();
     // Someone who asked for UCX's log in a file of its own gets it there.
     if (std::getenv("UCX_LOG_FILE") == nullptr) ucs_log_push_handler(&LogLine);
-    // This one is read late, by the first ucp_config_read: other programs' UCX_ variables are
-    // nothing to warn about.
-    setenv("UCX_WARN_UNUSED_ENV_VARS", "n", /*overwrite=*/0);
   });
 }
 

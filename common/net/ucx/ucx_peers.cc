@@ -87,8 +87,8 @@ bool UcxTransport::CloseEndpoints() {
     if (endpoint.handle != nullptr) {
       any = true;
       ucp_request_param_t param{};
-      param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                           UCP_OP_ATTR_FIELD_USER_DATA;
+      param.op_attr_mask =
+          UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
       param.flags = UCP_EP_CLOSE_FLAG_FORCE;
       param.cb.send = &UcxTransport::OnClosed;
       param.user_data = &endpoint;

@@ -91,8 +91,9 @@ void UcxTransport::Complete(const UcxEndpoint& endpoint, SendToken token, ucs_st
         {token, absl::CancelledError(absl::StrCat("disconnected from ", endpoint.name))});
   } else {
     // Whatever UCX calls it, a failed send on an endpoint with error handling is a lost peer.
-    completions_.push_back({token, absl::UnavailableError(
-        FromUcs(status, absl::StrCat("sending to ", endpoint.name)).message())});
+    completions_.push_back(
+        {token, absl::UnavailableError(
+                    FromUcs(status, absl::StrCat("sending to ", endpoint.name)).message())});
   }
 }
 

@@ -105,8 +105,8 @@ std::string UcxTransport::address() const {
     LogError(FromUcs(status, "asking UCX for its address").ToString());
     return {};
   }
-  std::string packed = PackUcxAddress(
-      absl::string_view(reinterpret_cast<const char*>(worker_address), bytes));
+  std::string packed =
+      PackUcxAddress(absl::string_view(reinterpret_cast<const char*>(worker_address), bytes));
   ucp_worker_release_address(worker_.get(), worker_address);
   return packed;
 }

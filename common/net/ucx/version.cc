@@ -30,4 +30,10 @@ bool SameUcxSeries(absl::string_view a, absl::string_view b) {
   return !SeriesOf(a).empty() && SeriesOf(a) == SeriesOf(b);
 }
 
+std::string TcpKey(absl::string_view name) {
+  const std::string version = UcxVersion();
+  const bool bare = SameUcxSeries(version, "1.13.0") || SameUcxSeries(version, "1.14.0");
+  return absl::StrCat(bare ? "" : "TCP_", name);
+}
+
 }  // namespace weir::net

@@ -14,4 +14,9 @@ std::string UcxVersion();
 /// between series, and a peer of another one can make it abort the process.
 bool SameUcxSeries(absl::string_view a, absl::string_view b);
 
+/// The key by which ucp_config_modify knows tcp's `name` ("RX_SEG_SIZE"). Transports' keys are
+/// matched without their prefix up to 1.14, with it (as in the UCX_ variable) from 1.15 on; the
+/// wrong one is a warning and no more.
+std::string TcpKey(absl::string_view name);
+
 }  // namespace weir::net

@@ -1,7 +1,7 @@
 // The transport contract over UCX.
+#include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
 #include "tests/support/transport_contract.h"
-#include "common/net/ucx/ucx_transport.h"
 
 namespace weir::testing {
 
