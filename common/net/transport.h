@@ -22,6 +22,8 @@ using SendToken = StrongId<struct SendTokenTag, std::uint64_t>;
 inline constexpr std::size_t kMaxHeaderBytes = 64;
 /// One block at most (common/model/layout.h).
 inline constexpr std::size_t kMaxPayloadBytes = 224 * 1024;
+/// Message types are 1 to this (wire::MessageType).
+inline constexpr std::uint8_t kMaxMessageType = 15;
 
 /// Zeroed memory that the transport has registered, 64-byte aligned. Outlives every send from it:
 /// destroy it after its sends were reported, and before its transport.
@@ -32,28 +34,35 @@ class Memory {
 };
 
 /// What a transport tells its owner; called only from within Transport::Progress, on the thread
-/// that calls it. From within a call the owner may call Send, Connect and Disconnect.
+/// that calls it, and from the transport's destructor (OnSent alone). From within a call of
+/// Progress the owner may call Send, Connect and Disconnect; from the destructor's, nothing.
 class TransportEvents {
  public:
   virtual ~TransportEvents() = default;
-  /// A message arrived. Both spans are the transport's own and end with the call; `payload` may be
-  /// unaligned. Who sent it is for the header to say; nothing in it is to be trusted.
+  /// A message arrived. Both spans are the transport's own and end with the call; `header` is
+  /// 64-byte aligned, `payload` usually is not even 4-byte aligned. Neither is longer than its
+  /// limit. Who sent it is for the header to say; nothing in it is to be trusted.
   virtual void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) = 0;
   /// The payload of a send is the caller's again: called exactly once for every Send. Ok does not
-  /// mean that the peer has it.
+  /// mean that the peer has it. Else kUnavailable: the peer is down; kCancelled: after Disconnect;
+  /// kInvalidArgument: header, payload or type are out of range; kNotFound: no such peer.
   virtual void OnSent(SendToken token, const absl::Status& status) = 0;
   /// The peer is gone (kUnavailable); called at most once per peer, not after Disconnect. Sends to
-  /// it fail from now on. Disconnect it to free its resources.
+  /// it fail from now on. Disconnect it to free its resources. How soon is up to the fabric: tcp
+  /// and loopback within milliseconds, shm within the keepalive interval, and only when the peer's
+  /// process has ended, not when it merely closed its transport.
   virtual void OnPeerDown(PeerId peer, const absl::Status& status) = 0;
 };
 
 /// Moves messages between this process and its peers over one fabric.
 ///
 /// Delivery: in order and at most once for each peer as long as it is connected; a peer that is
-/// frozen is not noticed here (leases and deadlines do that).
-/// Threads: one owner thread at a time for everything but Wake.
+/// frozen is not noticed here (leases and deadlines do that). Connecting needs Progress on both
+/// sides. A transport receives from whoever has its address, connected or not.
+/// Threads: one owner thread at a time for everything but Wake; hand-overs need a happens-before.
 /// Teardown: Disconnect all peers, or just destroy: the destructor closes by force and reports what
-/// was outstanding through OnSent.
+/// was outstanding through OnSent to the events last given to Progress, which therefore must
+/// outlive the transport.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -66,7 +75,8 @@ class Transport {
   /// Errors: kInvalidArgument for an address that cannot be one.
   virtual absl::StatusOr<PeerId> Connect(const std::string& address, const std::string& name) = 0;
 
-  /// Closes by force. Outstanding sends are reported with kCancelled by later Progress calls.
+  /// Closes by force. Outstanding sends are reported, with kCancelled unless they had got through,
+  /// by later Progress calls. Whether the peer notices is up to the fabric.
   virtual void Disconnect(PeerId peer) = 0;
 
   /// `bytes` > 0. Errors: kResourceExhausted, naming the limit that was hit.
@@ -82,7 +92,8 @@ class Transport {
   /// Runs what is ready and returns whether anything was.
   virtual bool Progress(TransportEvents& events) = 0;
 
-  /// Returns when there may be something for Progress to do, after Wake, or after `timeout`.
+  /// Returns when there may be something for Progress to do, after Wake, or after `timeout`; maybe
+  /// earlier, so that the transport's own keepalive runs.
   virtual void Wait(absl::Duration timeout) = 0;
 
   /// Makes a current or the next Wait return. Any thread.

@@ -1,0 +1,138 @@
+#include "common/net/ucx/context.h"
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/exit_code.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/net/ucx/process_setup.h"
+#include "common/net/ucx/status.h"
+#include "common/net/ucx/version.h"
+
+namespace weir::net {
+namespace {
+
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string variable = absl::StrCat("UCX_", key);
+};
+
+struct ConfigRelease {
+  void operator()(ucp_config_t* config) const { ucp_config_release(config); }
+};
+using ConfigPtr = std::unique_ptr<ucp_config_t, ConfigRelease>;
+
+// UCX looks at a range only when it binds, and takes nonsense for "any port".
+absl::Status CheckPortRange(const std::string& range) {
+  const std::vector<std::string> ends = absl::StrSplit(range, '-');
+  int first = 0;
+  int last = 0;
+  if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &first) && absl::SimpleAtoi(ends[1], &last) &&
+      1 <= first && first <= last && last <= 65535) {
+    return absl::OkStatus();
+  }
+  return WithExitCode(absl::InvalidArgumentError(
+                          absl::StrCat("the UCX port range is \"", range,
+                                       "\": write FIRST-LAST, such as 40000-40100, from 1 to "
+                                       "65535")),
+                      ExitCode::kBadUsage);
+}
+
+// UCX warns of a transport's key when that transport is not in TLS, so each fabric has its own.
+std::vector<Setting> SettingsOf(const UcxOptions& options) {
+  std::vector<Setting> settings = {
+      {"TLS", std::string(TransportsOf(options.fabric))},
+      {"KEEPALIVE_INTERVAL", absl::StrCat(absl::ToInt64Microseconds(options.keepalive), "us")},
+  };
+  if (options.fabric == UcxFabric::kShm) {
+    // Without it peer error handling takes the shared-memory lanes away.
+    settings.push_back({"MM_ERROR_HANDLING", "y"});
+  } else {
+    // Never zero-copy: when a connection breaks with a zero-copy send in the middle, UCX's tcp
+    // completes that send twice (uct_tcp_ep_sendv) and aborts, and closing one writes into the
+    // middle of the message, at which the peer aborts.
+    settings.push_back({"ZCOPY_THRESH", "inf"});
+    // A block of up to 224 KiB and its headers leave and arrive in one segment, so that there is
+    // one copy on the way, nothing to assemble, and the block is applied out of the segment.
+    for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
+      settings.push_back({TcpKey(name), "256k", absl::StrCat("UCX_TCP_", name)});
+    }
+    if (options.loopback_only) {
+      settings.push_back({"NET_DEVICES", "lo"});
+    } else if (!options.net_devices.empty()) {
+      settings.push_back({"NET_DEVICES", options.net_devices});
+    }
+    if (!options.port_range.empty()) {
+      settings.push_back({TcpKey("PORT_RANGE"), options.port_range, "UCX_TCP_PORT_RANGE"});
+    }
+  }
+  return settings;
+}
+
+absl::Status Apply(const Setting& setting, ucp_config_t* config) {
+  if (const char* chosen = std::getenv(setting.variable.c_str()); chosen != nullptr) {
+    LogInfo(setting.variable, "=", chosen, " of the environment is used instead of ",
+            setting.value);
+    return absl::OkStatus();
+  }
+  const ucs_status_t status = ucp_config_modify(config, setting.key.c_str(), setting.value.c_str());
+  if (status == UCS_OK) return absl::OkStatus();
+  // A newer UCX says this of a key that it no longer knows, too; such a key only tunes.
+  const bool tunes = setting.key != "TLS" && setting.key != "NET_DEVICES" &&
+                     setting.variable != "UCX_TCP_PORT_RANGE";
+  if (tunes) {
+    LogDebug("this UCX does not take ", setting.variable, "=", setting.value);
+    return absl::OkStatus();
+  }
+  return WithExitCode(
+      FromUcs(status, absl::StrCat("setting ", setting.variable, "=", setting.value)),
+      ExitCode::kBadUsage);
+}
+
+absl::StatusOr<ConfigPtr> ConfigOf(const UcxOptions& options) {
+  ucp_config_t* read = nullptr;
+  WEIR_RETURN_IF_ERROR(
+      FromUcs(ucp_config_read(nullptr, nullptr, &read), "reading the UCX_ variables"));
+  ConfigPtr config(read);
+  for (const Setting& setting : SettingsOf(options)) {
+    WEIR_RETURN_IF_ERROR(Apply(setting, config.get()));
+  }
+  return config;
+}
+
+}  // namespace
+
+absl::string_view TransportsOf(UcxFabric fabric) {
+  switch (fabric) {
+    case UcxFabric::kTcp:
+      return "tcp";
+    case UcxFabric::kShm:
+      return "posix,sysv";
+  }
+  return "tcp";
+}
+
+absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions& options) {
+  SetUpUcxInProcess();
+  if (!options.port_range.empty()) WEIR_RETURN_IF_ERROR(CheckPortRange(options.port_range));
+  WEIR_ASSIGN_OR_RETURN(const ConfigPtr config, ConfigOf(options));
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.name = "weir";
+  ucp_context_h context = nullptr;
+  WEIR_RETURN_IF_ERROR(FromUcs(ucp_init(&params, config.get(), &context),
+                               absl::StrCat("starting UCX over ", TransportsOf(options.fabric))));
+  return std::shared_ptr<UcxContext>(new UcxContext(context));
+}
+
+UcxContext::~UcxContext() { ucp_cleanup(context_); }
+
+}  // namespace weir::net

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace weir::net {
+
+enum class UcxFabric { kTcp, kShm };
+
+/// How to set up one UCX transport. Where the user has set the UCX_ variable of a setting in the
+/// environment, that wins.
+struct UcxOptions {
+  UcxFabric fabric = UcxFabric::kTcp;
+  /// Use the loopback device only, whatever `net_devices` says (a cluster on one host).
+  bool loopback_only = false;
+  /// UCX_NET_DEVICES: "eth0,eth1"; empty lets UCX choose.
+  std::string net_devices;
+  /// The ports that tcp may listen on, "A-B"; empty: any.
+  std::string port_range;
+  /// How often an idle peer is checked; bounds how soon shm notices a dead process.
+  absl::Duration keepalive = absl::Seconds(1);
+  /// How long Wait polls before it sleeps. Spinning pays when the core has nothing else to do.
+  absl::Duration spin = absl::ZeroDuration();
+};
+
+}  // namespace weir::net

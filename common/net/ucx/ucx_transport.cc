@@ -1,0 +1,178 @@
+#include "common/net/ucx/ucx_transport.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/clock.h"
+#include "common/base/exit_code.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/net/ucx/address.h"
+#include "common/net/ucx/memory.h"
+#include "common/net/ucx/path.h"
+#include "common/net/ucx/status.h"
+
+namespace weir::net {
+namespace {
+
+// One call of Progress runs UCX this often at most, so that its owner gets to its timers.
+constexpr int kProgressRounds = 32;
+
+absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
+  std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
+  if (options.fabric == UcxFabric::kTcp) {
+    if (options.loopback_only) {
+      absl::StrAppend(&what, " on lo");
+    } else if (!options.net_devices.empty()) {
+      absl::StrAppend(&what, " on ", options.net_devices);
+    }
+    if (!options.port_range.empty()) absl::StrAppend(&what, ", ports ", options.port_range);
+  }
+  return WithExitCode(
+      FromUcs(status, absl::StrCat(what, " (do the devices exist, are ports of the range free?)")),
+      ExitCode::kBadUsage);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(const UcxOptions& options) {
+  WEIR_ASSIGN_OR_RETURN(std::shared_ptr<UcxContext> context, UcxContext::Create(options));
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  // The owner may change, one at a time; single would bind it to the creating thread.
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  ucp_worker_h handle = nullptr;
+  const ucs_status_t status = ucp_worker_create(context->get(), &params, &handle);
+  if (status != UCS_OK) return WorkerError(status, options);
+  WorkerPtr worker(handle);
+  WEIR_ASSIGN_OR_RETURN(UcxWaiter waiter, UcxWaiter::Create(handle, options.spin));
+  std::unique_ptr<UcxTransport> transport(
+      new UcxTransport(options, std::move(context), std::move(worker), std::move(waiter)));
+  WEIR_RETURN_IF_ERROR(transport->Listen());
+  return transport;
+}
+
+UcxTransport::UcxTransport(const UcxOptions& options, std::shared_ptr<UcxContext> context,
+                           WorkerPtr worker, UcxWaiter waiter)
+    : options_(options),
+      context_(std::move(context)),
+      worker_(std::move(worker)),
+      waiter_(std::move(waiter)) {}
+
+absl::Status UcxTransport::Listen() {
+  for (std::uint8_t type = 1; type <= kMaxMessageType; ++type) {
+    inbound_[type] = Inbound{this, type};
+    ucp_am_handler_param_t param{};
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    param.id = type;
+    param.flags = UCP_AM_FLAG_WHOLE_MSG;
+    param.cb = &UcxTransport::OnActiveMessage;
+    param.arg = &inbound_[type];
+    WEIR_RETURN_IF_ERROR(FromUcs(ucp_worker_set_am_recv_handler(worker_.get(), &param),
+                                 "setting a message handler"));
+  }
+  return absl::OkStatus();
+}
+
+UcxTransport::~UcxTransport() {
+  std::vector<PeerId> peers;
+  for (const auto& [id, endpoint] : endpoints_) peers.push_back(id);
+  for (const PeerId id : peers) Disconnect(id);
+  const absl::Time end = MonotonicNow() + kTeardownTime;
+  while (!endpoints_.empty() && MonotonicNow() < end) {
+    const bool any = ProgressWorker();
+    if (!CloseEndpoints() && !any) waiter_.Wait(absl::Milliseconds(10));
+  }
+  if (!endpoints_.empty()) {
+    LogWarning("UCX did not close ", endpoints_.size(), " connections within ",
+               absl::FormatDuration(kTeardownTime));
+    sends_.ForEachUnderWay([this](SendOperation& operation) {
+      Complete(*operation.endpoint, operation.token, UCS_ERR_CANCELED);
+      operation.transport = nullptr;  // a callback that comes after all finds nobody
+    });
+  }
+  if (last_events_ != nullptr) ReportSends(*last_events_);
+}
+
+std::string UcxTransport::address() const {
+  ucp_address_t* worker_address = nullptr;
+  std::size_t bytes = 0;
+  const ucs_status_t status = ucp_worker_get_address(worker_.get(), &worker_address, &bytes);
+  if (status != UCS_OK) {
+    LogError(FromUcs(status, "asking UCX for its address").ToString());
+    return {};
+  }
+  std::string packed =
+      PackUcxAddress(absl::string_view(reinterpret_cast<const char*>(worker_address), bytes));
+  ucp_worker_release_address(worker_.get(), worker_address);
+  return packed;
+}
+
+absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
+  return UcxMemory::Create(context_, bytes);
+}
+
+ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,
+                                           std::size_t header_bytes, void* data,
+                                           std::size_t data_bytes,
+                                           const ucp_am_recv_param_t* param) {
+  const auto& [transport, type] = *static_cast<const Inbound*>(inbound);
+  if (transport->events_ == nullptr) return UCS_OK;  // being destroyed
+  // UCX looks at no limit, and our own transports send no rendezvous. Returning without fetching
+  // it drops it.
+  if (header_bytes > kMaxHeaderBytes || data_bytes > kMaxPayloadBytes ||
+      (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    ++transport->dropped_messages_;
+    LogDebug("dropped a message of type ", type, " with ", header_bytes, " + ", data_bytes,
+             " bytes");
+    return UCS_OK;
+  }
+  // Copied, so that its structs can be read in place: UCX aligns nothing.
+  alignas(64) std::array<std::byte, kMaxHeaderBytes> aligned;
+  if (header_bytes > 0) std::memcpy(aligned.data(), header, header_bytes);
+  transport->events_->OnMessage(type, ByteSpan(aligned.data(), header_bytes),
+                                ByteSpan(static_cast<const std::byte*>(data), data_bytes));
+  return UCS_OK;
+}
+
+bool UcxTransport::Progress(TransportEvents& events) {
+  events_ = &events;
+  last_events_ = &events;
+  bool any = ProgressWorker();
+  events_ = nullptr;
+  any |= ReportSends(events);
+  any |= ReportDowns(events);
+  any |= CloseEndpoints();
+  return any;
+}
+
+bool UcxTransport::ProgressWorker() {
+  bool any = false;
+  for (int round = 0; round < kProgressRounds; ++round) {
+    if (ucp_worker_progress(worker_.get()) == 0) break;
+    any = true;
+  }
+  return any;
+}
+
+void UcxTransport::Wait(absl::Duration timeout) {
+  if (!completions_.empty() || !downs_.empty() || MustClose()) return;
+  waiter_.Wait(timeout);
+}
+
+void UcxTransport::Wake() { waiter_.Ring(); }
+
+std::string UcxTransport::PathTo(PeerId peer) const {
+  const UcxEndpoint* endpoint = Find(peer);
+  std::vector<std::string> lanes;
+  if (endpoint != nullptr && endpoint->state == UcxEndpoint::State::kUp) {
+    lanes = LanesOf(endpoint->handle);
+  }
+  if (lanes.empty()) lanes.emplace_back(TransportsOf(options_.fabric));
+  return absl::StrCat("message (ucx ", absl::StrJoin(lanes, ", "), ")");
+}
+
+}  // namespace weir::net

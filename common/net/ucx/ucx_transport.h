@@ -1,0 +1,114 @@
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/net/transport.h"
+#include "common/net/ucx/context.h"
+#include "common/net/ucx/endpoint.h"
+#include "common/net/ucx/options.h"
+#include "common/net/ucx/send_pool.h"
+#include "common/net/ucx/waiter.h"
+
+namespace weir::net {
+
+/// UCX active messages over tcp or shared memory, always with peer error handling, always eager:
+/// a rendezvous would let later messages overtake. One UCP worker.
+///
+/// UCX trusts the fabric: whoever reaches its ports and speaks its wire-up can abort the process
+/// (random bytes cannot). Bind to trusted networks.
+class UcxTransport final : public Transport {
+ public:
+  /// Errors: as UcxContext::Create, and kResourceExhausted for ports or descriptors.
+  static absl::StatusOr<std::unique_ptr<UcxTransport>> Create(const UcxOptions& options);
+  /// Takes at most kTeardownTime; what UCX still holds then is logged.
+  ~UcxTransport() override;
+
+  std::string address() const override;
+  absl::StatusOr<PeerId> Connect(const std::string& address, const std::string& name) override;
+  void Disconnect(PeerId peer) override;
+  absl::StatusOr<std::unique_ptr<Memory>> Allocate(std::size_t bytes) override;
+  void Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpan payload, const Memory* memory,
+            SendToken token) override;
+  bool Progress(TransportEvents& events) override;
+  void Wait(absl::Duration timeout) override;
+  void Wake() override;
+  std::string PathTo(PeerId peer) const override;
+
+  /// Messages that were dropped because header or payload were longer than the contract allows, or
+  /// because they came by rendezvous. Owner's thread.
+  std::uint64_t dropped_messages() const { return dropped_messages_; }
+
+ private:
+  static constexpr absl::Duration kTeardownTime = absl::Seconds(3);
+
+  struct Completion {
+    SendToken token;
+    absl::Status status;
+  };
+  // What UCX passes to the handler of one message type.
+  struct Inbound {
+    UcxTransport* transport = nullptr;
+    std::uint8_t type = 0;
+  };
+  struct WorkerDestroy {
+    void operator()(ucp_worker_h worker) const { ucp_worker_destroy(worker); }
+  };
+  using WorkerPtr = std::unique_ptr<ucp_worker, WorkerDestroy>;
+
+  UcxTransport(const UcxOptions& options, std::shared_ptr<UcxContext> context, WorkerPtr worker,
+               UcxWaiter waiter);
+
+  // UCX's callbacks. All only note what happened, but for messages, which go to the owner at once.
+  static ucs_status_t OnActiveMessage(void* inbound, const void* header, std::size_t header_bytes,
+                                      void* data, std::size_t data_bytes,
+                                      const ucp_am_recv_param_t* param);
+  static void OnSendDone(void* request, ucs_status_t status, void* operation);
+  static void OnEndpointError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
+  static void OnClosed(void* request, ucs_status_t status, void* endpoint);
+
+  absl::Status Listen();
+  absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
+                         ByteSpan header, ByteSpan payload) const;
+  void StartSend(UcxEndpoint& endpoint, std::uint8_t type, ByteSpan header, ByteSpan payload,
+                 const Memory* memory, SendToken token);
+  void Complete(const UcxEndpoint& endpoint, SendToken token, ucs_status_t status);
+  void MarkDown(UcxEndpoint& endpoint, ucs_status_t status);
+  UcxEndpoint* Find(PeerId peer) const;
+
+  bool ProgressWorker();
+  bool MustClose() const;
+  bool CloseEndpoints();
+  bool ReportSends(TransportEvents& events);
+  bool ReportDowns(TransportEvents& events);
+
+  const UcxOptions options_;
+  std::shared_ptr<UcxContext> context_;
+  SendPool sends_;
+  absl::flat_hash_map<PeerId, std::unique_ptr<UcxEndpoint>> endpoints_;
+  std::array<Inbound, kMaxMessageType + 1> inbound_;
+  // After what its callbacks touch: it is destroyed first.
+  WorkerPtr worker_;
+  UcxWaiter waiter_;
+
+  PeerId last_peer_;
+  std::vector<Completion> completions_;
+  std::vector<Completion> reporting_;  // kept for its capacity
+  std::vector<PeerId> downs_;
+  std::vector<PeerId> closing_;
+  TransportEvents* events_ = nullptr;       // only within Progress
+  TransportEvents* last_events_ = nullptr;  // for the destructor
+  std::uint64_t dropped_messages_ = 0;
+};
+
+}  // namespace weir::net

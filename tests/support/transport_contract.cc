@@ -1,0 +1,486 @@
+#include "tests/support/transport_contract.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "common/base/checksum.h"
+#include "common/base/clock.h"
+#include "tests/support/transport_node.h"
+
+namespace weir::testing {
+namespace {
+
+using net::kMaxHeaderBytes;
+using net::kMaxMessageType;
+using net::kMaxPayloadBytes;
+using net::PeerId;
+using net::SendToken;
+using net::Transport;
+
+std::vector<std::byte> Pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  std::minstd_rand random(seed + 1);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() >> 8);
+  return bytes;
+}
+
+std::vector<std::byte> Copy(ByteSpan bytes) { return {bytes.begin(), bytes.end()}; }
+
+// Two transports that know each other.
+struct Pair {
+  explicit Pair(const TransportKind& kind) : a(kind.create()), b(kind.create()) {
+    std::string address_a;
+    std::string address_b;
+    a.Run([&](Transport& transport) { address_a = transport.address(); });
+    b.Run([&](Transport& transport) { address_b = transport.address(); });
+    a.Run([&](Transport& transport) { to_b = *transport.Connect(address_b, "b"); });
+    b.Run([&](Transport& transport) { to_a = *transport.Connect(address_a, "a"); });
+  }
+
+  // Both ways have carried a message: UCX's wire-up is over. Uses tokens from 1'000'000 on.
+  void Greet() {
+    a.Run([&](Transport& t) { t.Send(to_b, 1, {}, {}, nullptr, SendToken(1'000'000)); });
+    b.Run([&](Transport& t) { t.Send(to_a, 1, {}, {}, nullptr, SendToken(1'000'000)); });
+    const auto greeted = [](const TransportNode::Record& record) {
+      return record.messages.size() == 1 && record.sent.size() == 1;
+    };
+    ASSERT_TRUE(a.WaitUntil(greeted));
+    ASSERT_TRUE(b.WaitUntil(greeted));
+  }
+
+  TransportNode a;
+  TransportNode b;
+  PeerId to_b;
+  PeerId to_a;
+};
+
+// Each of the tokens 1 to `count` was reported once; returns how many with each code.
+std::map<absl::StatusCode, int> CountOutcomes(const TransportNode::Record& record, int count) {
+  std::map<absl::StatusCode, int> outcomes;
+  std::map<std::uint64_t, int> times;
+  for (const auto& [token, status] : record.sent) {
+    if (token.value() > 999'999) continue;
+    ++times[token.value()];
+    ++outcomes[status.code()];
+  }
+  EXPECT_EQ(times.size(), static_cast<std::size_t>(count));
+  for (const auto& [token, reports] : times) EXPECT_EQ(reports, 1) << "token " << token;
+  return outcomes;
+}
+
+auto SentAtLeast(std::size_t count) {
+  return [count](const TransportNode::Record& record) { return record.sent.size() >= count; };
+}
+auto GotAtLeast(std::size_t count) {
+  return [count](const TransportNode::Record& record) { return record.messages.size() >= count; };
+}
+auto IsDown() {
+  return [](const TransportNode::Record& record) { return !record.downs.empty(); };
+}
+
+std::size_t OpenDescriptors() {
+  std::filesystem::directory_iterator files("/proc/self/fd");
+  return std::distance(begin(files), end(files));
+}
+
+TEST_P(TransportContract, CarriesEverySizeUnharmed) {
+  Pair pair(GetParam());
+  const std::vector<std::byte> header = Pattern(24, 99);
+  std::size_t count = 0;
+  for (const std::size_t size :
+       {0UL, 1UL, 63UL, 64UL, 65UL, 4096UL, 8185UL, 65537UL, kMaxPayloadBytes}) {
+    SCOPED_TRACE(size);
+    // One byte off, so that the source is unaligned.
+    const std::vector<std::byte> source = Pattern(size + 1, count);
+    const ByteSpan payload = ByteSpan(source).subspan(1);
+    ++count;
+    pair.a.Run(
+        [&](Transport& t) { t.Send(pair.to_b, 2, header, payload, nullptr, SendToken(count)); });
+    ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(count)));
+    ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(count)));
+    const TransportNode::Message got = pair.b.record().messages.back();
+    EXPECT_EQ(got.type, 2);
+    EXPECT_EQ(got.header, header);
+    EXPECT_TRUE(std::ranges::equal(got.payload, payload));
+  }
+  EXPECT_EQ(CountOutcomes(pair.a.record(), count)[absl::StatusCode::kOk], static_cast<int>(count));
+}
+
+TEST_P(TransportContract, SendsFromItsOwnMemory) {
+  Pair pair(GetParam());
+  std::unique_ptr<net::Memory> memory;
+  pair.a.Run([&](Transport& t) {
+    EXPECT_FALSE(t.Allocate(0).ok());
+    memory = *t.Allocate(kMaxPayloadBytes + 1000);
+    EXPECT_EQ(memory->bytes().size(), kMaxPayloadBytes + 1000);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->bytes().data()) % 64, 0U);
+    EXPECT_TRUE(std::ranges::all_of(memory->bytes(), [](std::byte b) { return b == std::byte{}; }));
+    std::ranges::copy(Pattern(memory->bytes().size(), 7), memory->bytes().begin());
+    t.Send(pair.to_b, 3, {}, memory->bytes().subspan(999, kMaxPayloadBytes), memory.get(),
+           SendToken(1));
+    t.Send(pair.to_b, 3, {}, memory->bytes().subspan(3, 100), memory.get(), SendToken(2));
+  });
+  ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(2)));
+  ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(2)));
+  const auto messages = pair.b.record().messages;
+  EXPECT_TRUE(
+      std::ranges::equal(messages[0].payload, memory->bytes().subspan(999, kMaxPayloadBytes)));
+  EXPECT_TRUE(std::ranges::equal(messages[1].payload, memory->bytes().subspan(3, 100)));
+  pair.a.Run([&](Transport&) { memory.reset(); });
+}
+
+TEST_P(TransportContract, HeadersArriveAligned) {
+  Pair pair(GetParam());
+  std::size_t aligned = 0;
+  pair.b.SetHooks(
+      [&](Transport& t, std::uint8_t, ByteSpan header, ByteSpan) {
+        aligned += reinterpret_cast<std::uintptr_t>(header.data()) % 64 == 0;
+        t.Send(pair.to_a, 1, {}, {}, nullptr, SendToken(1));
+      },
+      nullptr);
+  const std::vector<std::byte> bytes = Pattern(100, 1);
+  for (std::size_t size = 1; size <= kMaxHeaderBytes; size += 9) {
+    pair.a.Run([&](Transport& t) {
+      t.Send(pair.to_b, 1, ByteSpan(bytes).subspan(1, size), {}, nullptr, SendToken(size));
+    });
+  }
+  ASSERT_TRUE(pair.a.WaitUntil(GotAtLeast(8)));
+  pair.b.Run([&](Transport&) { EXPECT_EQ(aligned, 8U); });
+}
+
+// Keeps `kWindow` of `count` messages under way from one node, each with its number, the checksum
+// of its payload and a random size; starts the next as one is reported.
+class Stream {
+ public:
+  static constexpr std::uint64_t kWindow = 16;
+  struct Header {
+    std::uint64_t number;
+    std::uint64_t checksum;
+  };
+
+  Stream(std::uint64_t count, unsigned seed) : count_(count), random_(seed) {
+    for (auto& buffer : buffers_) buffer = Pattern(kMaxPayloadBytes, seed + buffer.size());
+  }
+  void Start(Transport& transport, PeerId peer) {
+    peer_ = peer;
+    for (std::uint64_t i = 0; i < kWindow; ++i) SendNext(transport, i);
+  }
+  void OnSent(Transport& transport, SendToken token, const absl::Status& status) {
+    ok_ += status.ok();  // the last message's too
+    if (next_ < count_) SendNext(transport, token.value() % kWindow);
+  }
+  // The receiving side.
+  void Check(ByteSpan header, ByteSpan payload) {
+    Header expected{};
+    ASSERT_EQ(header.size(), sizeof(expected));
+    std::memcpy(&expected, header.data(), sizeof(expected));
+    in_order_ += expected.number == received_;
+    intact_ += expected.checksum == Checksum(payload);
+    ++received_;
+  }
+  void ExpectWhole() const {
+    EXPECT_EQ(ok_, count_ + 1);
+    EXPECT_EQ(received_, count_);
+    EXPECT_EQ(in_order_, count_);
+    EXPECT_EQ(intact_, count_);
+  }
+
+ private:
+  void SendNext(Transport& transport, std::uint64_t slot) {
+    // Small and large in turn: a large one must not be overtaken.
+    const std::size_t limit = next_ % 2 == 0 ? 300 : kMaxPayloadBytes / 2;
+    const std::size_t size = random_() % limit;
+    const std::size_t offset = random_() % (kMaxPayloadBytes - size);
+    const ByteSpan payload = ByteSpan(buffers_[slot]).subspan(offset, size);
+    const Header header{next_, Checksum(payload)};
+    ++next_;
+    transport.Send(peer_, 1 + next_ % 6, AsBytes(header), payload, nullptr, SendToken(slot));
+  }
+
+  const std::uint64_t count_;
+  std::minstd_rand random_;
+  std::array<std::vector<std::byte>, kWindow> buffers_;
+  PeerId peer_;
+  std::uint64_t next_ = 0;
+  std::uint64_t ok_ = 0;
+  // Of the other node's thread.
+  std::uint64_t received_ = 0;
+  std::uint64_t in_order_ = 0;
+  std::uint64_t intact_ = 0;
+};
+
+TEST_P(TransportContract, KeepsOrderBothWaysAtOnce) {
+  constexpr std::uint64_t kCount = 1000;
+  constexpr std::uint8_t kLast = kMaxMessageType;
+  Stream from_a(kCount, 1);
+  Stream from_b(kCount, 2);
+  Pair pair(GetParam());
+  std::promise<void> a_has_last;
+  std::promise<void> b_has_last;
+  const auto hooks = [](TransportNode& node, Stream& out, Stream& in, std::promise<void>& last) {
+    node.SetHooks(
+        [&](Transport&, std::uint8_t type, ByteSpan header, ByteSpan payload) {
+          if (type == kLast) {
+            last.set_value();
+          } else {
+            in.Check(header, payload);
+          }
+        },
+        [&](Transport& t, SendToken token, const absl::Status& status) {
+          out.OnSent(t, token, status);
+        });
+  };
+  hooks(pair.a, from_a, from_b, a_has_last);
+  hooks(pair.b, from_b, from_a, b_has_last);
+  pair.a.Run([&](Transport& t) { from_a.Start(t, pair.to_b); });
+  pair.b.Run([&](Transport& t) { from_b.Start(t, pair.to_a); });
+  EXPECT_TRUE(pair.a.WaitUntil(SentAtLeast(kCount)));
+  EXPECT_TRUE(pair.b.WaitUntil(SentAtLeast(kCount)));
+  // A last message each way, behind all others; the streams are read after it.
+  pair.a.Run([&](Transport& t) { t.Send(pair.to_b, kLast, {}, {}, nullptr, SendToken(0)); });
+  pair.b.Run([&](Transport& t) { t.Send(pair.to_a, kLast, {}, {}, nullptr, SendToken(0)); });
+  EXPECT_TRUE(pair.a.WaitUntil(SentAtLeast(kCount + 1)));
+  EXPECT_TRUE(pair.b.WaitUntil(SentAtLeast(kCount + 1)));
+  for (std::promise<void>* last : {&a_has_last, &b_has_last}) {
+    ASSERT_EQ(last->get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  }
+  from_a.ExpectWhole();
+  from_b.ExpectWhole();
+}
+
+TEST_P(TransportContract, RefusesWhatIsBeyondTheLimits) {
+  Pair pair(GetParam());
+  const std::vector<std::byte> bytes(kMaxPayloadBytes + 1);
+  const auto header = [&](std::size_t size) { return ByteSpan(bytes).first(size); };
+  pair.a.Run([&](Transport& t) {
+    t.Send(pair.to_b, 1, header(kMaxHeaderBytes), {}, nullptr, SendToken(1));
+    t.Send(pair.to_b, kMaxMessageType, {}, {}, nullptr, SendToken(2));
+    t.Send(pair.to_b, 1, header(kMaxHeaderBytes + 1), {}, nullptr, SendToken(3));
+    t.Send(pair.to_b, 1, {}, bytes, nullptr, SendToken(4));
+    t.Send(pair.to_b, 0, {}, {}, nullptr, SendToken(5));
+    t.Send(pair.to_b, kMaxMessageType + 1, {}, {}, nullptr, SendToken(6));
+    t.Send(PeerId(12345), 1, {}, {}, nullptr, SendToken(7));
+  });
+  ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(7)));
+  auto outcomes = CountOutcomes(pair.a.record(), 7);
+  EXPECT_EQ(outcomes[absl::StatusCode::kOk], 2);
+  EXPECT_EQ(outcomes[absl::StatusCode::kInvalidArgument], 4);
+  EXPECT_EQ(outcomes[absl::StatusCode::kNotFound], 1);
+  ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(2)));
+  EXPECT_EQ(pair.b.record().messages[0].header.size(), kMaxHeaderBytes);
+}
+
+TEST_P(TransportContract, RefusesAddressesThatAreNone) {
+  TransportNode node(GetParam().create());
+  node.Run([&](Transport& t) {
+    std::string address = t.address();
+    for (const std::string& bad : {std::string(), std::string("nonsense"), std::string(300, 'x'),
+                                   address.substr(1), address.substr(0, address.size() / 2)}) {
+      EXPECT_EQ(t.Connect(bad, "x").status().code(), absl::StatusCode::kInvalidArgument) << bad;
+    }
+  });
+}
+
+TEST_P(TransportContract, RepliesFromWithinOnMessage) {
+  constexpr std::size_t kRounds = 200;
+  Pair pair(GetParam());
+  pair.b.SetHooks([&](Transport& t, std::uint8_t, ByteSpan header,
+                      ByteSpan) { t.Send(pair.to_a, 2, header, {}, nullptr, SendToken(1)); },
+                  nullptr);
+  for (std::uint64_t i = 0; i < kRounds; ++i) {
+    pair.a.Run(
+        [&](Transport& t) { t.Send(pair.to_b, 1, AsBytes(i), {}, nullptr, SendToken(i + 1)); });
+  }
+  ASSERT_TRUE(pair.a.WaitUntil(GotAtLeast(kRounds)));
+  const auto messages = pair.a.record().messages;
+  for (std::uint64_t i = 0; i < kRounds; ++i) EXPECT_EQ(messages[i].header, Copy(AsBytes(i)));
+  ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(kRounds)));
+  CountOutcomes(pair.a.record(), kRounds);
+}
+
+TEST_P(TransportContract, NeverCallsBackFromWithinSend) {
+  Pair pair(GetParam());
+  pair.a.Run([&](Transport& t) {
+    t.Send(pair.to_b, 1, {}, {}, nullptr, SendToken(1));
+    EXPECT_TRUE(pair.a.record().sent.empty());
+  });
+  EXPECT_TRUE(pair.a.WaitUntil(SentAtLeast(1)));
+}
+
+TEST_P(TransportContract, ReceivesFromWhoeverHasItsAddress) {
+  TransportNode a(GetParam().create());
+  TransportNode b(GetParam().create());
+  std::string address;
+  b.Run([&](Transport& t) { address = t.address(); });
+  a.Run([&](Transport& t) {
+    const PeerId to_b = *t.Connect(address, "b");
+    t.Send(to_b, 1, {}, {}, nullptr, SendToken(1));
+  });
+  EXPECT_TRUE(b.WaitUntil(GotAtLeast(1)));
+}
+
+TEST_P(TransportContract, WakeMakesWaitReturn) {
+  constexpr int kRounds = 40;
+  const std::unique_ptr<Transport> transport = GetParam().create();
+  TransportNode events(GetParam().create());
+  // Until a wait lasts: then nothing but Wake ends one early.
+  bool quiet = false;
+  for (int i = 0; i < 100 && !quiet; ++i) {
+    while (transport->Progress(events)) {
+    }
+    const absl::Time start = MonotonicNow();
+    transport->Wait(absl::Milliseconds(40));
+    quiet = MonotonicNow() - start >= absl::Milliseconds(40);
+  }
+  ASSERT_TRUE(quiet);
+  const absl::Time start = MonotonicNow();
+  std::thread waker;
+  for (int i = 0; i < kRounds; ++i) {
+    if (i % 2 == 0) {
+      transport->Wake();
+      transport->Wait(absl::Seconds(10));
+    } else {
+      waker = std::thread([&] { transport->Wake(); });
+      transport->Wait(absl::Seconds(10));
+      waker.join();
+    }
+  }
+  // Half of what the shortest sleep (100 ms) would take without Wake.
+  EXPECT_LT(MonotonicNow() - start, kRounds * absl::Milliseconds(50));
+  events.Stop();
+}
+
+TEST_P(TransportContract, NoticesThatAPeerClosed) {
+  if (!GetParam().notices_closing) GTEST_SKIP() << "this fabric notices only a process's end";
+  Pair pair(GetParam());
+  pair.Greet();
+  pair.b.Stop();
+  ASSERT_TRUE(pair.a.WaitUntil(IsDown()));
+  pair.a.Run([&](Transport& t) { t.Send(pair.to_b, 1, {}, {}, nullptr, SendToken(1)); });
+  ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(2)));
+  const TransportNode::Record record = pair.a.record();
+  EXPECT_EQ(record.sent.back().second.code(), absl::StatusCode::kUnavailable);
+  ASSERT_EQ(record.downs.size(), 1U);
+  EXPECT_EQ(record.downs[0].first, pair.to_b);
+  EXPECT_EQ(record.downs[0].second.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(record.downs[0].second.message().find("b"), absl::string_view::npos);
+  pair.a.Run([&](Transport& t) { t.Disconnect(pair.to_b); });
+  pair.a.Run([&](Transport& t) { t.Send(pair.to_b, 1, {}, {}, nullptr, SendToken(2)); });
+  ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(3)));
+  EXPECT_FALSE(pair.a.record().sent.back().second.ok());
+}
+
+TEST_P(TransportContract, ReportsWhatWasUnderWayToAPeerThatClosed) {
+  if (!GetParam().notices_closing) GTEST_SKIP() << "this fabric notices only a process's end";
+  constexpr int kCount = 300;
+  const std::vector<std::byte> payload(kMaxPayloadBytes);
+  Pair pair(GetParam());
+  pair.Greet();
+  pair.b.Freeze(true);
+  pair.a.Run([&](Transport& t) {
+    for (int i = 1; i <= kCount; ++i) {
+      t.Send(pair.to_b, 1, {}, payload, nullptr, SendToken(i));
+    }
+  });
+  pair.b.Stop();
+  EXPECT_TRUE(pair.a.WaitUntil(SentAtLeast(kCount + 1)));
+  EXPECT_TRUE(pair.a.WaitUntil(IsDown()));
+  EXPECT_GT(CountOutcomes(pair.a.record(), kCount)[absl::StatusCode::kUnavailable], 0);
+}
+
+TEST_P(TransportContract, DisconnectsFromAFrozenPeer) {
+  constexpr int kCount = 300;
+  const std::vector<std::byte> payload(kMaxPayloadBytes);
+  Pair pair(GetParam());
+  pair.Greet();
+  pair.b.Freeze(true);
+  pair.a.Run([&](Transport& t) {
+    for (int i = 1; i <= kCount; ++i) {
+      t.Send(pair.to_b, 1, {}, payload, nullptr, SendToken(i));
+    }
+    t.Disconnect(pair.to_b);
+    t.Send(pair.to_b, 1, {}, {}, nullptr, SendToken(kCount + 1));
+  });
+  ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(kCount + 2)));
+  auto outcomes = CountOutcomes(pair.a.record(), kCount + 1);
+  EXPECT_GT(outcomes[absl::StatusCode::kCancelled], 0);
+  EXPECT_TRUE(pair.a.record().downs.empty());
+  // The peer, too, lives on.
+  pair.b.Freeze(false);
+  TransportNode c(GetParam().create());
+  std::string address;
+  pair.b.Run([&](Transport& t) { address = t.address(); });
+  c.Run([&](Transport& t) { t.Send(*t.Connect(address, "b"), 9, {}, {}, nullptr, SendToken(1)); });
+  EXPECT_TRUE(pair.b.WaitUntil(
+      [](const TransportNode::Record& record) { return record.messages.back().type == 9; }));
+}
+
+TEST_P(TransportContract, DestructionReportsWhatWasUnderWay) {
+  constexpr int kCount = 300;
+  const std::vector<std::byte> payload(kMaxPayloadBytes);
+  Pair pair(GetParam());
+  pair.Greet();
+  pair.b.Freeze(true);
+  pair.a.Run([&](Transport& t) {
+    for (int i = 1; i <= kCount; ++i) {
+      t.Send(pair.to_b, 1, {}, payload, nullptr, SendToken(i));
+    }
+  });
+  const absl::Time start = MonotonicNow();
+  pair.a.Stop();
+  EXPECT_LT(MonotonicNow() - start, absl::Seconds(2));
+  EXPECT_GT(CountOutcomes(pair.a.record(), kCount)[absl::StatusCode::kCancelled], 0);
+}
+
+// One after the other come, exchange messages with the same server, and go.
+TEST_P(TransportContract, ManyComeAndGoWithoutALeak) {
+  constexpr int kRounds = 50;
+  TransportNode server(GetParam().create());
+  std::string server_address;
+  server.Run([&](Transport& t) { server_address = t.address(); });
+  std::size_t descriptors = 0;
+  for (int i = 1; i <= kRounds; ++i) {
+    SCOPED_TRACE(i);
+    const std::size_t count = static_cast<std::size_t>(i);
+    TransportNode client(GetParam().create());
+    std::string address;
+    PeerId to_client;
+    client.Run([&](Transport& t) {
+      address = t.address();
+      t.Send(*t.Connect(server_address, "server"), 1, {}, {}, nullptr, SendToken(1));
+    });
+    server.Run([&](Transport& t) {
+      to_client = *t.Connect(address, "client");
+      t.Send(to_client, 1, {}, {}, nullptr, SendToken(count));
+    });
+    ASSERT_TRUE(server.WaitUntil(GotAtLeast(count)));
+    ASSERT_TRUE(client.WaitUntil(GotAtLeast(1)));
+    ASSERT_TRUE(server.WaitUntil(SentAtLeast(count)));
+    server.Run([&](Transport& t) { t.Disconnect(to_client); });
+    client.Stop();
+    if (i == 10) descriptors = OpenDescriptors();
+  }
+  EXPECT_LE(OpenDescriptors(), descriptors + 8);
+}
+
+TEST_P(TransportContract, NamesThePath) {
+  Pair pair(GetParam());
+  pair.Greet();
+  pair.a.Run([&](Transport& t) {
+    const std::string path = t.PathTo(pair.to_b);
+    EXPECT_EQ(path.rfind("message (", 0), 0U) << path;
+    ::testing::Test::RecordProperty("path", path);
+    EXPECT_EQ(t.PathTo(PeerId(999)).rfind("message (", 0), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace weir::testing
