@@ -21,26 +21,32 @@ struct ChannelOptions {
 class ChiefStream {
  public:
   virtual ~ChiefStream() = default;
+  /// Waits for the next message; its body is NONE or whole. False when the stream has ended.
   virtual bool Read(wire::ChiefMessageT* message) = 0;
+  /// Waits for flow control, so for ever on a frozen chief: Cancel ends the wait. False when the
+  /// stream has ended; Finish says why.
   virtual bool Write(const wire::MemberMessageT& message) = 0;
   /// No more writes will follow.
   virtual void WritesDone() = 0;
-  /// Why the stream ended; waits until it has. Call after Read returned false.
+  /// Why the stream ended; waits until it has. Call once, after Read returned false.
   virtual absl::Status Finish() = 0;
-  /// Any thread.
+  /// Ends the stream at once, without waiting for the chief. Any thread, any number of times.
   virtual void Cancel() = 0;
 };
 
-/// Calls the chief. Any thread. Every error names the peer and its address; kUnavailable and
+/// Calls the chief. Any thread. Connects with the first call, and again, within about a second,
+/// whenever the connection is lost. Every error names the peer and its address; kUnavailable and
 /// kDeadlineExceeded may be retried, kUnauthenticated, kInvalidArgument, kUnimplemented and
-/// kFailedPrecondition may not.
+/// kFailedPrecondition may not. A call fails at once while the peer cannot be reached.
 class ChiefClient {
  public:
   static std::unique_ptr<ChiefClient> Create(const ChannelOptions& options);
   virtual ~ChiefClient() = default;
   virtual absl::StatusOr<wire::JoinReplyT> Join(const wire::JoinRequestT& request,
                                                 absl::Duration timeout) = 0;
-  /// Opens the stream; it has no deadline of its own: leases bound it.
+  /// Opens the stream; it has no deadline of its own: leases bound it. Waits for the connection at
+  /// most a few seconds; a failure shows in the stream's first Read or Write. The stream may
+  /// outlive the client.
   virtual std::unique_ptr<ChiefStream> OpenSession() = 0;
   virtual absl::StatusOr<wire::StatusReplyT> GetStatus(absl::Duration timeout) = 0;
 };

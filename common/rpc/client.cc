@@ -1,0 +1,175 @@
+#include "common/rpc/client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <atomic>
+#include <utility>
+
+#include "common/base/mutex.h"
+#include "common/rpc/grpc_setup.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/token.h"
+#include "common/rpc/wire_message.h"
+#include "schemas/chief.grpc.fb.h"
+#include "schemas/shard.grpc.fb.h"
+
+namespace weir::rpc {
+namespace {
+
+using flatbuffers::grpc::Message;
+
+std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
+  SetUpGrpc();
+  grpc::ChannelArguments arguments;
+  // A peer that starts late, or again, is found within a second. Keepalive pings stay off: leases
+  // bound the Session and deadlines every other call, whatever --lease says.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  // Roles of one process must not share a connection: one that stops reading would stall the rest.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  // With the scheme, else a host called "unix" or "dns" would be taken for one.
+  return grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+/// Who is called, and with what.
+struct Peer {
+  explicit Peer(const ChannelOptions& options)
+      : name(options.peer), address(options.address), token(TokenOnTheWire(options.token)) {}
+
+  void Authenticate(grpc::ClientContext* context) const {
+    if (!token.empty()) context->AddMetadata(kTokenKey, token);
+  }
+  absl::Status Error(const grpc::Status& status) const { return FromGrpc(status, name, address); }
+  /// A reply that is no message: its sender is broken or no weir, so asking again will not help.
+  absl::Status Error(const absl::Status& decoding) const {
+    return absl::Status(decoding.code(),
+                        absl::StrCat(name, " at ", address, ": sent a ", decoding.message()));
+  }
+
+  const std::string name;
+  const std::string address;
+  const std::string token;
+};
+
+template <typename Reply, typename Request, typename Stub>
+using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Message<Request>&,
+                                      Message<Reply>*);
+
+template <typename Reply, typename Request, typename Stub>
+absl::StatusOr<typename Reply::NativeTableType> Call(
+    const Peer& peer, Stub& stub, Method<Reply, Request, Stub> method,
+    const typename Request::NativeTableType& request, absl::string_view reply_name,
+    absl::Duration timeout) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineAfter(timeout));
+  peer.Authenticate(&context);
+  Message<Reply> message;
+  const grpc::Status status = (stub.*method)(&context, Encode<Request>(request), &message);
+  if (!status.ok()) return peer.Error(status);
+  typename Reply::NativeTableType reply;
+  if (absl::Status decoded = Decode(message, reply_name, &reply); !decoded.ok())
+    return peer.Error(decoded);
+  return reply;
+}
+
+class ChiefStreamImpl final : public ChiefStream {
+ public:
+  ChiefStreamImpl(std::shared_ptr<const Peer> peer, wire::ChiefService::Stub& stub)
+      : peer_(std::move(peer)) {
+    peer_->Authenticate(&context_);
+    stream_ = stub.Session(&context_);
+  }
+
+  bool Read(wire::ChiefMessageT* message) override {
+    Message<wire::ChiefMessage> raw;
+    if (!malformed_.ok() || !stream_->Read(&raw)) return false;
+    if (absl::Status decoded = Decode(raw, "ChiefMessage", message); !decoded.ok()) {
+      malformed_ = peer_->Error(decoded);
+      Cancel();
+      return false;
+    }
+    return true;
+  }
+
+  bool Write(const wire::MemberMessageT& message) override {
+    return stream_->Write(Encode<wire::MemberMessage>(message));
+  }
+
+  void WritesDone() override { stream_->WritesDone(); }
+
+  absl::Status Finish() override {
+    const grpc::Status status = stream_->Finish();
+    return malformed_.ok() ? peer_->Error(status) : malformed_;
+  }
+
+  void Cancel() override { context_.TryCancel(); }
+
+ private:
+  const std::shared_ptr<const Peer> peer_;
+  grpc::ClientContext context_;  // keeps the channel alive; outlives stream_
+  std::unique_ptr<
+      grpc::ClientReaderWriter<Message<wire::MemberMessage>, Message<wire::ChiefMessage>>>
+      stream_;
+  absl::Status malformed_;  // the reading thread's
+};
+
+class ChiefClientImpl final : public ChiefClient {
+ public:
+  explicit ChiefClientImpl(const ChannelOptions& options)
+      : peer_(std::make_shared<const Peer>(options)), stub_(Dial(options.address)) {}
+
+  absl::StatusOr<wire::JoinReplyT> Join(const wire::JoinRequestT& request,
+                                        absl::Duration timeout) override {
+    return Call<wire::JoinReply, wire::JoinRequest>(*peer_, stub_, &wire::ChiefService::Stub::Join,
+                                                    request, "JoinReply", timeout);
+  }
+
+  std::unique_ptr<ChiefStream> OpenSession() override {
+    return std::make_unique<ChiefStreamImpl>(peer_, stub_);
+  }
+
+  absl::StatusOr<wire::StatusReplyT> GetStatus(absl::Duration timeout) override {
+    return Call<wire::StatusReply, wire::StatusRequest>(
+        *peer_, stub_, &wire::ChiefService::Stub::Status, {}, "StatusReply", timeout);
+  }
+
+ private:
+  const std::shared_ptr<const Peer> peer_;
+  wire::ChiefService::Stub stub_;
+};
+
+class ShardClientImpl final : public ShardClient {
+ public:
+  explicit ShardClientImpl(const ChannelOptions& options)
+      : peer_(options), stub_(Dial(options.address)) {}
+
+  absl::StatusOr<wire::ConnectReplyT> Connect(const wire::ConnectRequestT& request,
+                                              absl::Duration timeout) override {
+    return Call<wire::ConnectReply, wire::ConnectRequest>(
+        peer_, stub_, &wire::ShardService::Stub::Connect, request, "ConnectReply", timeout);
+  }
+
+ private:
+  const Peer peer_;
+  wire::ShardService::Stub stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChiefClient> ChiefClient::Create(const ChannelOptions& options) {
+  return std::make_unique<ChiefClientImpl>(options);
+}
+
+std::unique_ptr<ShardClient> ShardClient::Create(const ChannelOptions& options) {
+  return std::make_unique<ShardClientImpl>(options);
+}
+
+}  // namespace weir::rpc
