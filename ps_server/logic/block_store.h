@@ -42,8 +42,8 @@ class BlockStore {
   void Unpin(BlockPin pin);
 
   /// Where the next values of `block` are to be written: `from` may equal `to` (in place). Empty
-  /// when the current slot is pinned and neither home nor a spare is free: nothing has changed then.
-  /// An update that was begun must be committed.
+  /// when the current slot is pinned and neither home nor a spare is free: nothing has changed
+  /// then. An update that was begun must be committed.
   struct Update {
     std::span<const float> from;
     std::span<float> to;

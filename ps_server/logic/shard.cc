@@ -56,8 +56,8 @@ void Shard::OnView(ViewNumber view, std::span<const LiveWorker> workers) {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const WorkerIndex index(static_cast<std::uint16_t>(i));
     const auto now = std::ranges::find(workers, index, &LiveWorker::worker);
-    const bool same = now != workers.end() && workers_[i]->live &&
-                      now->incarnation == workers_[i]->incarnation;
+    const bool same =
+        now != workers.end() && workers_[i]->live && now->incarnation == workers_[i]->incarnation;
     if (same) continue;
     if (workers_[i]->live) Fence(index);
     if (now != workers.end()) Admit(index, now->incarnation);
@@ -113,9 +113,9 @@ void Shard::AnswerPush(WorkerIndex to, const wire::PushBlock& header, wire::Code
                        bool duplicate) {
   const BlockId block(header.block());
   const Version now = store_.owns(block) ? version(store_.position(block)) : Version(0);
-  output_.SendPushAck(to, wire::PushAck(header.session(), header.sequence(), now.value(),
-                                        view_.value(), header.block(), code, duplicate ? 1 : 0,
-                                        0, 0));
+  output_.SendPushAck(to,
+                      wire::PushAck(header.session(), header.sequence(), now.value(), view_.value(),
+                                    header.block(), code, duplicate ? 1 : 0, 0, 0));
 }
 
 void Shard::RefusePush(WorkerIndex to, const wire::PushBlock& header, wire::Code code) {

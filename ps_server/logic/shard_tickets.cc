@@ -109,8 +109,8 @@ void Shard::AnswerTicket(WorkerIndex index, const wire::TicketRequest& header,
 
 wire::TicketReply Shard::MakeTicketReply(const wire::TicketRequest& header,
                                          wire::TicketOutcome outcome, Step step) const {
-  return wire::TicketReply(header.session(), header.request(), step.value(), view_.value(),
-                           outcome, 0, 0);
+  return wire::TicketReply(header.session(), header.request(), step.value(), view_.value(), outcome,
+                           0, 0);
 }
 
 }  // namespace weir::ps

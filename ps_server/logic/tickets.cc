@@ -5,10 +5,7 @@
 namespace weir::ps {
 
 Tickets::Tickets(Step start, Step max, int max_workers)
-    : start_(start),
-      max_(max),
-      next_(start.next()),
-      held_(static_cast<std::size_t>(max_workers)) {}
+    : start_(start), max_(max), next_(start.next()), held_(static_cast<std::size_t>(max_workers)) {}
 
 std::optional<Step> Tickets::Take(WorkerIndex worker) {
   assert(!held_[worker.value()]);

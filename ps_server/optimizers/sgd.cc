@@ -41,8 +41,8 @@ __attribute__((target("avx2"))) void ApplyAvx2(const float* from, float* to,
 }
 
 __attribute__((target("avx512f"))) void ApplyAvx512(const float* from, float* to,
-                                                    const std::byte* gradient,
-                                                    std::size_t elements, float learning_rate) {
+                                                    const std::byte* gradient, std::size_t elements,
+                                                    float learning_rate) {
   constexpr std::size_t kLanes = 16;
   const __m512 rate = _mm512_set1_ps(learning_rate);
   for (std::size_t i = 0; i < elements; i += kLanes) {
