@@ -40,32 +40,30 @@ void BlockWindow::Stop() {
 
 BlockRun BlockWindow::Take(absl::Time due, std::size_t most) {
   BlockRun run;
-  std::size_t position = 0;
-  while (run.count < most && used_ < credits_ && NextReady(&position)) {
-    if (run.count == 0) {
-      run.first = position;
-    } else if (position != run.first + run.count) {
-      break;
-    }
-    ring_first_ = (ring_first_ + 1) % ring_.size();
-    --ring_size_;
-    entries_[position].due = due;
-    entries_[position].holds_credit = true;
-    ++used_;
+  while (run.count < most && SkipAnswered()) {
+    const std::size_t position = ring_[ring_first_];
+    Entry& entry = entries_[position];
+    if (!entry.holds_credit && used_ >= credits_) break;
+    if (run.count == 0) run.first = position;
+    if (position != run.first + run.count) break;
+    PopFront();
+    entry.due = due;
+    if (!entry.holds_credit) ++used_;
+    entry.holds_credit = true;
     Enter(position, State::kUnderWay);
     ++run.count;
   }
   return run;
 }
 
-bool BlockWindow::NextReady(std::size_t* position) {
-  while (ring_size_ > 0) {
-    *position = ring_[ring_first_];
-    if (entries_[*position].state == State::kReady) return true;
-    ring_first_ = (ring_first_ + 1) % ring_.size();
-    --ring_size_;
-  }
-  return false;
+bool BlockWindow::SkipAnswered() {
+  while (ring_size_ > 0 && entries_[ring_[ring_first_]].state != State::kReady) PopFront();
+  return ring_size_ > 0;
+}
+
+void BlockWindow::PopFront() {
+  ring_first_ = (ring_first_ + 1) % ring_.size();
+  --ring_size_;
 }
 
 void BlockWindow::BytesLent(std::size_t position) {
@@ -79,9 +77,12 @@ void BlockWindow::BytesRead(absl::Time now, std::size_t position) {
   if (!entry.reading) return;
   entry.reading = false;
   --reading_;
-  const bool overdue = entry.state == State::kUnderWay || entry.state == State::kDelayed;
-  if (overdue && entry.due <= now) MakeReady(position);
-  SettleCredit(position);
+  const bool waits = entry.state == State::kUnderWay || entry.state == State::kDelayed;
+  if (waits && entry.due <= now) {
+    SendAgain(position);
+  } else {
+    SettleCredit(position);
+  }
 }
 
 bool BlockWindow::Finish(std::size_t position) {
@@ -129,8 +130,7 @@ void BlockWindow::Expire(absl::Time now) {
     const Entry& entry = entries_[position];
     // Bytes that are being read are not lent a second time: BytesRead readies those.
     if (entry.state == State::kAwaitingView || entry.reading || entry.due > now) continue;
-    MakeReady(position);
-    SettleCredit(position);
+    SendAgain(position);
   }
 }
 
@@ -161,6 +161,20 @@ void BlockWindow::MakeReady(std::size_t position) {
   Enter(position, State::kReady);
   assert(ring_size_ < ring_.size());
   ring_[(ring_first_ + ring_size_) % ring_.size()] = static_cast<std::uint32_t>(position);
+  ++ring_size_;
+}
+
+void BlockWindow::SendAgain(std::size_t position) {
+  if (entries_[position].state == State::kDelayed) {
+    MakeReady(position);
+    return SettleCredit(position);
+  }
+  // The first send may still arrive, so its credit serves the second: at the front of the ring,
+  // where those without one cannot be in its way.
+  Enter(position, State::kReady);
+  assert(ring_size_ < ring_.size());
+  ring_first_ = (ring_first_ + ring_.size() - 1) % ring_.size();
+  ring_[ring_first_] = static_cast<std::uint32_t>(position);
   ++ring_size_;
 }
 

@@ -17,9 +17,10 @@ struct BlockRun {
 
 /// Where each block of one operation on one shard stands, and how many may be on their way.
 ///
-/// A block holds a credit from its send until it is answered *and* its bytes were read: so what is
-/// sent again never adds to what is under way. Every step is O(1) but Start (all blocks) and those
-/// that say so (blocks under way). Allocates nothing after construction.
+/// A block holds a credit from its send until it is answered *and* its bytes were read, and what is
+/// sent again for want of an answer keeps it: so repetition never adds to what is under way. Every
+/// step is O(1) but Start (all blocks) and those that say so (blocks under way). Allocates nothing
+/// after construction.
 class BlockWindow {
  public:
   explicit BlockWindow(std::size_t blocks);
@@ -76,8 +77,10 @@ class BlockWindow {
   static bool IsActive(State state);
   void Enter(std::size_t position, State state);
   void MakeReady(std::size_t position);
+  void SendAgain(std::size_t position);
   void SettleCredit(std::size_t position);
-  bool NextReady(std::size_t* position);
+  bool SkipAnswered();
+  void PopFront();
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> active_;  // unordered
