@@ -32,6 +32,8 @@ class BlockStore {
   BlockStore(const Layout& layout, ShardIndex shard, int spares, MutableByteSpan memory);
 
   bool owns(BlockId block) const;
+  /// Of an owned block, in layout.blocks_of(shard).
+  std::size_t position(BlockId block) const;
   std::span<const float> values(BlockId block) const;
   /// For filling in first values, before anything is pinned.
   std::span<float> InitialValues(BlockId block);
@@ -40,7 +42,8 @@ class BlockStore {
   void Unpin(BlockPin pin);
 
   /// Where the next values of `block` are to be written: `from` may equal `to` (in place). Empty
-  /// when the current slot is pinned and no spare is free: nothing has changed then.
+  /// when the current slot is pinned and neither home nor a spare is free: nothing has changed
+  /// then. An update that was begun must be committed.
   struct Update {
     std::span<const float> from;
     std::span<float> to;
@@ -55,6 +58,7 @@ class BlockStore {
   struct Slot {
     float* data = nullptr;
     std::uint32_t pins = 0;
+    bool live = false;  // holds the current values of a block
   };
   struct Place {
     std::uint32_t home = 0;
@@ -70,6 +74,7 @@ class BlockStore {
   std::vector<std::uint32_t> index_of_;  // by block id of the whole layout
   std::vector<Place> places_;            // by position in blocks_
   std::vector<Slot> slots_;              // homes first, then spares
+  std::uint32_t homes_ = 0;
   std::vector<std::uint32_t> free_spares_;
 };
 

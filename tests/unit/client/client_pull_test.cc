@@ -1,0 +1,104 @@
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/client/client_fixture.h"
+
+namespace weir {
+namespace {
+
+using wire::Code;
+
+class ClientPullTest : public ClientFixture {
+ protected:
+  void Start() { client_.StartPull(now_, deadline_); }
+};
+
+TEST_F(ClientPullTest, AsksForRunsWithinTheCredits) {
+  Start();
+  ASSERT_EQ(output_.pulls.size(), 2U);
+  EXPECT_EQ(output_.pulls[0].first, kA);
+  EXPECT_EQ(output_.pulls[0].second.block(), 0U);
+  EXPECT_EQ(output_.pulls[0].second.count(), 2U);
+  EXPECT_EQ(output_.pulls[0].second.request(), 1U);
+  EXPECT_EQ(output_.pulls[0].second.session(), 500U);
+  EXPECT_EQ(output_.pulls[0].second.view(), 4U);
+  EXPECT_EQ(output_.pulls[1].second.block(), 1U);
+  EXPECT_EQ(output_.pulls[1].second.count(), 1U);
+}
+
+TEST_F(ClientPullTest, IsDoneWhenEveryBlockWasDeliveredOnce) {
+  Start();
+  Block(2, Code::Ok, 1, 5), Block(0), Block(0), Block(1), Block(3);
+  EXPECT_EQ(client_.pull_result(), std::nullopt);
+  Block(4);
+  EXPECT_EQ(client_.pull_result(), absl::OkStatus());
+  EXPECT_EQ(output_.delivered.size(), 5U);
+  EXPECT_EQ(client_.version(BlockId(2)), Version(5));
+  EXPECT_EQ(client_.messages_dropped(), 1U);
+  EXPECT_EQ(client_.next_tick(), absl::InfiniteFuture());
+}
+
+TEST_F(ClientPullTest, DropsRepliesOfAnEarlierPull) {
+  Start();
+  for (std::uint32_t block : {0U, 1U, 2U, 3U, 4U}) Block(block);
+  Start();
+  Block(0, Code::Ok, 1, 1);
+  EXPECT_EQ(output_.delivered.size(), 5U);
+  Block(0, Code::Ok, 2, 2);
+  EXPECT_EQ(output_.delivered.size(), 6U);
+}
+
+TEST_F(ClientPullTest, DropsPayloadsOfTheWrongSize) {
+  Start();
+  const std::vector<std::byte> payload(15);
+  client_.OnPullBlock(now_, kA, wire::PullBlock(500, 1, 1, 4, 0, Code::Ok, 0, 0, 0), payload);
+  client_.OnPullBlock(now_, kA, wire::PullBlock(500, 1, 1, 4, 0, Code::Busy, 0, 0, 0), payload);
+  EXPECT_EQ(client_.messages_dropped(), 2U);
+  EXPECT_TRUE(output_.delivered.empty());
+}
+
+TEST_F(ClientPullTest, AsksAgainOnlyForWhatIsMissing) {
+  Start();
+  Block(0);
+  ASSERT_EQ(output_.pulls.size(), 3U);  // 4
+  Block(1);                             // 3
+  ASSERT_EQ(output_.pulls.size(), 4U);
+  EXPECT_EQ(client_.next_tick(), now_ + absl::Seconds(1));
+  Advance(absl::Seconds(1));
+  std::size_t asked = 0;
+  for (std::size_t i = 4; i < output_.pulls.size(); ++i) asked += output_.pulls[i].second.count();
+  EXPECT_EQ(asked, 3U);
+  EXPECT_EQ(output_.pulls.back().second.request(), 1U);
+  Block(2), Block(3), Block(4);
+  EXPECT_EQ(client_.pull_result(), absl::OkStatus());
+}
+
+TEST_F(ClientPullTest, BusyAndStaleViewsAreRetried) {
+  Start();
+  Block(1, Code::Busy);
+  EXPECT_EQ(output_.pulls.back().second.block(), 3U);
+  Block(3, Code::StaleView, 1, 0, 6);
+  Advance(absl::Milliseconds(5));
+  EXPECT_EQ(output_.pulls.back().second.block(), 1U);
+  Block(1);
+  client_.OnView(now_, ViewNumber(6));
+  EXPECT_EQ(output_.pulls.back().second.block(), 3U);
+  EXPECT_EQ(output_.pulls.back().second.view(), 6U);
+}
+
+TEST_F(ClientPullTest, PushAndPullGoOnSideBySide) {
+  Start();
+  client_.StartPush(now_, Step(1), deadline_);
+  for (std::uint32_t block : {0U, 1U, 2U, 3U, 4U}) Sent(block), Ack(block), Block(block);
+  Sent(3), Ack(3), Sent(4), Ack(4);
+  EXPECT_EQ(client_.pull_result(), absl::OkStatus());
+  EXPECT_EQ(client_.push_result(), absl::OkStatus());
+}
+
+TEST_F(ClientPullTest, FencedEndsIt) {
+  Start();
+  Block(0, Code::Fenced);
+  EXPECT_EQ(client_.pull_result()->code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,50 @@
+#include "worker/client/logic/pull_operation.h"
+
+#include <cassert>
+
+namespace weir::client {
+
+void PullOperation::Start(absl::Time now, absl::Time deadline) {
+  assert(!active());
+  request_ = request_.next();
+  Begin(now, deadline);
+}
+
+void PullOperation::Send(ShardIndex shard, BlockRun run) {
+  state_.output.SendPull(
+      shard, wire::PullRequest(
+                 state_.links[shard.value()].link.session, state_.options.incarnation.value(),
+                 request_.value(), state_.view.value(), state_.block_at(shard, run.first).value(),
+                 static_cast<std::uint32_t>(run.count), state_.options.worker.value(), 0));
+}
+
+bool PullOperation::Fits(ShardIndex shard, const wire::PullBlock& header, ByteSpan payload) {
+  if (!active() || !state_.Knows(shard, header.session()) || header.request() != request_.value() ||
+      header.code() > wire::Code::MAX || WindowOf(shard, header.block()) == nullptr) {
+    return false;
+  }
+  const auto bytes = static_cast<std::size_t>(state_.layout.block(BlockId(header.block())).bytes());
+  return payload.size() == (header.code() == wire::Code::Ok ? bytes : 0);
+}
+
+void PullOperation::OnBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header,
+                            ByteSpan payload) {
+  if (!Fits(shard, header, payload)) {
+    ++state_.dropped;
+    return;
+  }
+  const BlockId block(header.block());
+  if (header.code() != wire::Code::Ok) {
+    return Refuse(now, shard, block, header.code(), ViewNumber(header.view()));
+  }
+  if (!Finish(shard, block)) {
+    ++state_.dropped;
+    return;
+  }
+  state_.versions[block.value()] = Version(header.version());
+  state_.output.DeliverBlock(block, Version(header.version()), payload);
+  Pump(now, shard);
+  FinishIfDone();
+}
+
+}  // namespace weir::client

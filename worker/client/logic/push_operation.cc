@@ -1,0 +1,62 @@
+#include "worker/client/logic/push_operation.h"
+
+#include <cassert>
+
+namespace weir::client {
+
+PushOperation::PushOperation(ClientState& state)
+    : BlockOperation(state, "push"), base_versions_(state.versions.size()) {}
+
+void PushOperation::Start(absl::Time now, Step step, absl::Time deadline) {
+  assert(!active());
+  sequence_ = sequence_.next();
+  step_ = step;
+  base_versions_ = state_.versions;
+  Begin(now, deadline);
+}
+
+void PushOperation::Send(ShardIndex shard, BlockRun run) {
+  const BlockId block = state_.block_at(shard, run.first);
+  const ClientLogicOptions& options = state_.options;
+  const auto blocks_here = static_cast<std::uint32_t>(state_.layout.blocks_of(shard).size());
+  window(shard).BytesLent(run.first);
+  state_.output.SendPush(
+      shard, wire::PushBlock(state_.links[shard.value()].link.session, options.incarnation.value(),
+                             sequence_.value(), base_versions_[block.value()].value(),
+                             step_.value(), state_.view.value(), block.value(),
+                             clock_.next().value(), blocks_here, options.worker.value(), 0, 0));
+}
+
+void PushOperation::OnAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack) {
+  const bool fits = active() && state_.Knows(shard, ack.session()) &&
+                    ack.sequence() == sequence_.value() && ack.code() <= wire::Code::MAX &&
+                    WindowOf(shard, ack.block()) != nullptr;
+  if (!fits) {
+    ++state_.dropped;
+    return;
+  }
+  const BlockId block(ack.block());
+  if (ack.code() != wire::Code::Ok) {
+    return Refuse(now, shard, block, ack.code(), ViewNumber(ack.view()));
+  }
+  if (!Finish(shard, block)) {
+    ++state_.dropped;
+    return;
+  }
+  Pump(now, shard);
+  FinishIfDone();
+}
+
+void PushOperation::OnSent(absl::Time now, BlockId block) {
+  const ShardIndex shard = state_.layout.block(block).shard;
+  window(shard).BytesRead(now, state_.position(block));
+  Pump(now, shard);
+  FinishIfDone();
+}
+
+void PushOperation::Done() {
+  clock_ = clock_.next();
+  ++acknowledged_;
+}
+
+}  // namespace weir::client

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker/client/logic/block_operation.h"
+
+namespace weir::client {
+
+/// One push at a time: each block's gradient to its shard, done when all are acknowledged and no
+/// send reads the gradients any more.
+class PushOperation final : public BlockOperation {
+ public:
+  explicit PushOperation(ClientState& state);
+
+  void OnConnected(ShardIndex shard) {
+    window(shard).set_credits(state_.links[shard.value()].link.push_credits);
+  }
+  void Start(absl::Time now, Step step, absl::Time deadline);
+  void OnAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack);
+  void OnSent(absl::Time now, BlockId block);
+
+  int sends_outstanding() const { return reading(); }
+  WorkerClock clock() const { return clock_; }
+  std::uint64_t acknowledged() const { return acknowledged_; }
+
+ private:
+  void Send(ShardIndex shard, BlockRun run) override;
+  std::size_t most_in_a_row() const override { return 1; }
+  void Done() override;
+
+  Sequence sequence_;
+  Step step_;
+  WorkerClock clock_;
+  std::uint64_t acknowledged_ = 0;
+  // As at the push's start: a pull that goes on meanwhile is not what the gradient came from.
+  std::vector<Version> base_versions_;
+};
+
+}  // namespace weir::client
