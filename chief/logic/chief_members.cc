@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "chief/logic/chief.h"
 #include "chief/logic/message_checks.h"
 

@@ -1,4 +1,5 @@
 // The phases of a job: what each waits for, and what follows it.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ void Chief::WaitForMembers(absl::Time now) {
     phase_by_ = absl::InfiniteFuture();
     progress_.StartTraining(now);
     plan_.StartTraining(now);
+    next_stats_ = now + options_.stats_period;
     output_.Log(LogLevel::kInfo,
                 absl::StrCat("training begins at step ", options_.start_step.value(), " of ",
                              options_.max_steps.value()));
@@ -36,6 +38,7 @@ void Chief::Train(absl::Time now) {
   const EndOfJob::Verdict verdict =
       end_.Judge(membership_.Live(wire::Role::Worker), progress_.max_reached(), stopping());
   if (verdict != EndOfJob::Verdict::kGoesOn) return BeginSettling(verdict, now);
+  if (phase_ == Phase::kTraining) PollStats(now);
   // The one of the last step is made when the last worker has finished.
   if (phase_ == Phase::kTraining && !progress_.max_reached() &&
       plan_.Due(progress_.global_step(), now)) {
@@ -70,18 +73,19 @@ void Chief::BeginSettling(EndOfJob::Verdict verdict, absl::Time now) {
   verdict_ = verdict;
   phase_ = Phase::kSettling;
   phase_by_ = now + options_.answer_limit;
-  awaited_stats_.clear();
   if (verdict == EndOfJob::Verdict::kStopped && !stopping()) {
     stop_by_ = now + options_.grace;
     stop_reason_ = end_.last_departure();
   }
   // At max_steps the step is known; else the last StepReached may still be on its way.
-  if (!progress_.max_reached()) AskForStats({counter_ps()});
+  if (!progress_.max_reached()) AskForStats(counter_ps());
 }
 
 void Chief::Settle(absl::Time now) {
-  if (!awaited_stats_.empty() && now < phase_by_) return;
-  if (!awaited_stats_.empty()) {
+  const auto owed = unanswered_.find(counter_ps());
+  const bool unknown = !progress_.max_reached() && owed != unanswered_.end() && owed->second > 0;
+  if (unknown && now < phase_by_) return;
+  if (unknown) {
     output_.Log(LogLevel::kWarning,
                 absl::StrCat("ps ", counter_ps(), " did not tell its step: going on with step ",
                              progress_.global_step().value()));
@@ -148,27 +152,41 @@ void Chief::EvaluateLast(absl::Time now) {
   SendTo(*evaluating_, std::move(evaluate));
 }
 
-void Chief::AskForStats(const std::set<std::uint32_t>& ps) {
-  for (std::uint32_t index : ps) {
-    const MemberRecord* record = membership_.Find({wire::Role::Ps, index});
-    if (record == nullptr || record->state != MemberState::kLive) continue;
-    awaited_stats_.insert(index);
-    SendTo(record->id, wire::SendStatsT());
+void Chief::PollStats(absl::Time now) {
+  if (now < next_stats_) return;
+  next_stats_ = now + options_.stats_period;
+  for (std::uint32_t ps : options_.ps) {
+    if (unanswered_[ps] == 0) AskForStats(ps);
   }
+}
+
+void Chief::AskForStats(std::uint32_t ps) {
+  const MemberRecord* record = membership_.Find({wire::Role::Ps, ps});
+  if (record == nullptr || record->state != MemberState::kLive) return;
+  ++unanswered_[ps];
+  SendTo(record->id, wire::SendStatsT());
+}
+
+std::vector<std::uint32_t> Chief::PsThatOweStats() const {
+  std::vector<std::uint32_t> owing;
+  for (const auto& [ps, owed] : unanswered_) {
+    if (owed > 0) owing.push_back(ps);
+  }
+  return owing;
 }
 
 void Chief::BeginCollecting(absl::Time now) {
   phase_ = Phase::kCollecting;
   phase_by_ = now + options_.answer_limit;
-  awaited_stats_.clear();
-  AskForStats(options_.ps);
+  for (std::uint32_t ps : options_.ps) AskForStats(ps);
 }
 
 void Chief::Collect(absl::Time now) {
-  if (!awaited_stats_.empty() && now < phase_by_) return;
-  if (!awaited_stats_.empty()) {
+  const std::vector<std::uint32_t> owing = PsThatOweStats();
+  if (!owing.empty() && now < phase_by_) return;
+  if (!owing.empty()) {
     output_.Log(LogLevel::kWarning, absl::StrCat("the summary misses the last figures of ps ",
-                                                 absl::StrJoin(awaited_stats_, ", ps ")));
+                                                 absl::StrJoin(owing, ", ps ")));
   }
   const std::uint64_t step = progress_.global_step().value();
   if (!complete_ || stopping()) {
