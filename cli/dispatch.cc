@@ -8,7 +8,7 @@
 #include "cli/report.h"
 #include "common/base/exit_code.h"
 #include "common/config/nearest.h"
-#include "common/net/version.h"
+#include "common/net/ucx/version.h"
 
 namespace weir::cli {
 namespace {

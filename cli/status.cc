@@ -87,26 +87,28 @@ std::string AsJson(const wire::StatusReplyT& s) {
                        {"last_loss", m->last_loss},
                        {"steps_per_second", m->steps_per_second}});
   }
-  return nlohmann::json{{"job", s.job},
-                        {"mode", s.mode},
-                        {"phase", s.phase},
-                        {"global_step", s.global_step},
-                        {"max_steps", s.max_steps},
-                        {"loss", s.loss},
-                        {"steps_per_second", s.steps_per_second},
-                        {"view", s.view},
-                        {"members", members},
-                        {"paths", s.paths},
-                        {"staleness",
-                         {{"p50", s.staleness_p50}, {"p99", s.staleness_p99}, {"max", s.staleness_max}}},
-                        {"last_checkpoint", s.last_checkpoint}}
+  return nlohmann::json{
+             {"job", s.job},
+             {"mode", s.mode},
+             {"phase", s.phase},
+             {"global_step", s.global_step},
+             {"max_steps", s.max_steps},
+             {"loss", s.loss},
+             {"steps_per_second", s.steps_per_second},
+             {"view", s.view},
+             {"members", members},
+             {"paths", s.paths},
+             {"staleness",
+              {{"p50", s.staleness_p50}, {"p99", s.staleness_p99}, {"max", s.staleness_max}}},
+             {"last_checkpoint", s.last_checkpoint}}
              .dump(2) +
          "\n";
 }
 
 std::string AsTable(const wire::StatusReplyT& s) {
   std::string text = absl::StrFormat(
-      "%s (%s), %s: step %d of %d, loss %.4f, %.1f steps/s, view %d, staleness p50 %d p99 %d max %d\n",
+      "%s (%s), %s: step %d of %d, loss %.4f, %.1f steps/s, view %d, staleness p50 %d p99 %d max "
+      "%d\n",
       s.job, s.mode, s.phase, s.global_step, s.max_steps, s.loss, s.steps_per_second, s.view,
       s.staleness_p50, s.staleness_p99, s.staleness_max);
   for (const auto& m : s.members) {
@@ -124,8 +126,8 @@ absl::StatusOr<std::string> Ask(std::span<const std::string> arguments) {
   WEIR_ASSIGN_OR_RETURN(const std::string token, parsed.token_file.empty()
                                                      ? TokenOf(ProcessEnvironment())
                                                      : ReadTokenFile(parsed.token_file));
-  const auto chief = rpc::ChiefClient::Create(
-      {.address = parsed.chief, .peer = "chief", .token = token});
+  const auto chief =
+      rpc::ChiefClient::Create({.address = parsed.chief, .peer = "chief", .token = token});
   WEIR_ASSIGN_OR_RETURN(const wire::StatusReplyT status, chief->GetStatus(absl::Seconds(3)));
   return parsed.json ? AsJson(status) : AsTable(status);
 }

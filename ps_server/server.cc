@@ -12,7 +12,6 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/model/protocol.h"
-#include "common/net/version.h"
 #include "common/net/wire_message.h"
 #include "ps_server/checkpoint_writer.h"
 #include "ps_server/peer_table.h"
@@ -198,7 +197,8 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       return absl::StrCat("it uses transport '", request.transport, "', this ps '",
                           options_.transport_kind, "'");
     }
-    if (!net::SameUcxSeries(request.ucx_version, options_.ucx_version)) {
+    if (request.ucx_version != options_.ucx_version &&
+        !SameUcxSeries(request.ucx_version, options_.ucx_version)) {
       return absl::StrCat("it runs UCX ", request.ucx_version, ", this ps ", options_.ucx_version,
                           ": UCX talks only within one major.minor version, so install the same");
     }
@@ -223,9 +223,9 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       return reply;
     }
     Disconnect(worker);
-    const auto peer = transport_->Connect(
-        std::string(request.data_address.begin(), request.data_address.end()),
-        absl::StrCat("worker ", request.worker));
+    const auto peer =
+        transport_->Connect(std::string(request.data_address.begin(), request.data_address.end()),
+                            absl::StrCat("worker ", request.worker));
     if (!peer.ok()) {
       reply.reason = std::string(peer.status().message());
       return reply;
@@ -275,10 +275,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
         });
         return;
       case wire::MessageType::TicketRequest:
-        Dispatch<wire::TicketRequest>(
-            header, [&](WorkerIndex worker, const wire::TicketRequest& request) {
-              shard_.OnTicket(worker, request);
-            });
+        Dispatch<wire::TicketRequest>(header,
+                                      [&](WorkerIndex worker, const wire::TicketRequest& request) {
+                                        shard_.OnTicket(worker, request);
+                                      });
         return;
       default:
         LogDebug("dropped a message of type ", type, ": no worker sends such");
@@ -365,7 +365,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   // --- reports
-  wire::ShardStatsT Stats() const {
+  wire::ShardStatsT Stats() {
     wire::ShardStatsT stats = StatsOf(layout_, options_.shard.shard, counters_);
     stats.first_ticket_us = first_ticket_us_;
     stats.last_ack_us = last_ack_us_;
@@ -373,7 +373,8 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   void CheckpointDone(wire::CheckpointDoneT done) {
-    done.stats = std::make_unique<wire::ShardStatsT>(StatsOf(layout_, options_.shard.shard, counters_));
+    done.stats =
+        std::make_unique<wire::ShardStatsT>(StatsOf(layout_, options_.shard.shard, counters_));
     wire::MemberBodyUnion body;
     body.Set(std::move(done));
     report_(std::move(body));
@@ -412,9 +413,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const Layout& layout,
                                                        const BlockLoader& loader, Report report) {
   std::unique_ptr<net::Memory> memory;
   if (!layout.blocks_of(options.shard.shard).empty()) {
-    WEIR_ASSIGN_OR_RETURN(memory,
-                          transport->Allocate(BlockStore::BytesNeeded(
-                              layout, options.shard.shard, SpareSlots(layout, options.shard))));
+    WEIR_ASSIGN_OR_RETURN(
+        memory, transport->Allocate(BlockStore::BytesNeeded(layout, options.shard.shard,
+                                                            SpareSlots(layout, options.shard))));
   }
   auto server = std::make_unique<ServerImpl>(layout, options, std::move(transport),
                                              std::move(memory), std::move(report));

@@ -27,8 +27,8 @@ struct ServerOptions {
   Incarnation incarnation;
   std::string host_id;
   std::string transport_kind = "ucx";
-  std::string ucx_version;          ///< empty with another transport
-  std::uint64_t notify_steps = 1;   ///< StepReached is reported at its multiples, and at the end
+  std::string ucx_version;         ///< empty with another transport
+  std::uint64_t notify_steps = 1;  ///< StepReached is reported at its multiples, and at the end
 };
 
 /// One parameter server: a shard, its memory, its transport and the thread that owns them.

@@ -20,8 +20,8 @@ class ChiefRole final : public rpc::ChiefHandler {
 
   /// Proves the model directory and finds the newest checkpoint. Errors: exit 2 and 3.
   absl::Status Prepare();
-  /// Leads the job to its end. `own_address`: host:port where the process's gRPC server, which calls
-  /// the methods below and outlives this, is reached.
+  /// Leads the job to its end. `own_address`: host:port where the process's gRPC server, which
+  /// calls the methods below and outlives this, is reached.
   RoleEnd Run(StopSignal& stop, const std::string& own_address);
   /// Ends the job in order. Any thread.
   void RequestStop(const std::string& reason);
@@ -38,7 +38,7 @@ class ChiefRole final : public rpc::ChiefHandler {
   const RoleSetup setup_;
   const Incarnation incarnation_{RandomId()};
   std::string nonce_;
-  std::string resume_;       // folder of the checkpoint to start from; empty: none
+  std::string resume_;  // folder of the checkpoint to start from; empty: none
   Step start_step_;
   bool resume_is_final_ = false;
   std::unique_ptr<ModelDirStore> store_;

@@ -93,8 +93,8 @@ absl::StatusOr<int> ChildProcess::WaitUntilServing(absl::Duration timeout) {
     const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(left)) : 0;
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) {
-      return absl::DeadlineExceededError(absl::StrCat(task_.ToString(), " did not start in ",
-                                                      absl::FormatDuration(timeout)));
+      return absl::DeadlineExceededError(
+          absl::StrCat(task_.ToString(), " did not start in ", absl::FormatDuration(timeout)));
     }
     std::array<char, 64> piece{};
     const ssize_t count = read(ready_.get(), piece.data(), piece.size());
@@ -120,10 +120,9 @@ const std::optional<ChildEnd>& ChildProcess::Poll() {
   int status = 0;
   rusage usage{};
   if (wait4(pid_, &status, WNOHANG, &usage) != pid_) return end_;
-  end_ = ChildEnd{
-      .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-      .by_signal = WIFSIGNALED(status) != 0,
-      .peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
+  end_ = ChildEnd{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                  .by_signal = WIFSIGNALED(status) != 0,
+                  .peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
   return end_;
 }
 

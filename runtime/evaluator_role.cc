@@ -22,13 +22,12 @@ RoleEnd EvaluatorRole::Run(StopSignal& stop) {
 }
 
 absl::StatusOr<RoleEnd> EvaluatorRole::Work() {
-  WEIR_ASSIGN_OR_RETURN(
-      Evaluator evaluator,
-      Evaluator::Create(*setup_.job,
-                        {.data_dir = setup_.options.data_dir,
-                         .batch_size = setup_.options.batch_size,
-                         .seed = setup_.options.seed},
-                        setup_.options.eval_steps));
+  WEIR_ASSIGN_OR_RETURN(Evaluator evaluator,
+                        Evaluator::Create(*setup_.job,
+                                          {.data_dir = setup_.options.data_dir,
+                                           .batch_size = setup_.options.batch_size,
+                                           .seed = setup_.options.seed},
+                                          setup_.options.eval_steps));
   WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
                                                  .token = setup_.options.token,
                                                  .join = JoinRequestOf(setup_),
@@ -55,12 +54,11 @@ EvaluatorRole::Next EvaluatorRole::WaitForNext() {
 }
 
 void EvaluatorRole::Evaluate(Evaluator& evaluator, const wire::CheckpointSavedT& saved) {
-  const absl::StatusOr<Evaluation> evaluation =
-      evaluator.EvaluateCheckpoint(absl::StrCat(setup_.options.model_dir, "/", saved.checkpoint),
-                                   [this] {
-                                     MutexLock lock(&mutex_);
-                                     return end_.has_value() || StopSignal::received();
-                                   });
+  const absl::StatusOr<Evaluation> evaluation = evaluator.EvaluateCheckpoint(
+      absl::StrCat(setup_.options.model_dir, "/", saved.checkpoint), [this] {
+        MutexLock lock(&mutex_);
+        return end_.has_value() || StopSignal::received();
+      });
   if (absl::IsCancelled(evaluation.status())) return;
   if (absl::IsNotFound(evaluation.status()) && !saved.is_final) {
     LogInfo(saved.checkpoint, " was pruned before it was evaluated; the next one follows");

@@ -102,8 +102,8 @@ class LocalCluster {
   absl::Status Start(const MemberAssignment& assignment) {
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
-    WEIR_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(assignment, ToFlags(job), job.token,
-                                                                  display_.log_fd()));
+    WEIR_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(assignment, ToFlags(job),
+                                                                  job.token, display_.log_fd()));
     members_.push_back(std::move(child));
     return absl::OkStatus();
   }
@@ -193,7 +193,7 @@ class LocalCluster {
   std::string scratch_;
   StopSignal stop_;
   ProgressDisplay display_;
-  std::vector<ChildProcess> members_;   // the chief first
+  std::vector<ChildProcess> members_;  // the chief first
   std::atomic<pid_t> chief_pid_{-1};
   int first_failure_ = 0;
 };

@@ -7,8 +7,8 @@
 
 namespace weir {
 
-/// Runs a whole cluster on this machine: chief, ps, workers and, where asked for, an evaluator, each
-/// a process of its own; shows a line of progress on a terminal; ends with the job. Writes the
+/// Runs a whole cluster on this machine: chief, ps, workers and, where asked for, an evaluator,
+/// each a process of its own; shows a line of progress on a terminal; ends with the job. Writes the
 /// summary with what the processes cost, and prints a table of it to stdout.
 ///
 /// The first SIGTERM or SIGINT ends the job in order. No process outlives this one. Call before

@@ -27,8 +27,8 @@ void FillIn(json& members, const ChildProcess& child) {
     if (IsTask(member, child.task())) found = &member;
   }
   if (found == nullptr) {
-    members.push_back({{"role", std::string(RoleName(child.task().role))},
-                       {"index", child.task().index}});
+    members.push_back(
+        {{"role", std::string(RoleName(child.task().role))}, {"index", child.task().index}});
     found = &members.back();
   }
   (*found)["pid"] = child.pid();
@@ -82,8 +82,7 @@ std::string SummaryTable(const std::string& text) {
   absl::StrAppendFormat(&table, "  staleness p50 %d  p99 %d  max %d\n", staleness.value("p50", 0),
                         staleness.value("p99", 0), staleness.value("max", 0));
   if (summary["test_accuracy"].is_number()) {
-    absl::StrAppendFormat(&table, "  test accuracy %.4f\n",
-                          summary["test_accuracy"].get<double>());
+    absl::StrAppendFormat(&table, "  test accuracy %.4f\n", summary["test_accuracy"].get<double>());
   }
   if (summary["checkpoint"].is_string()) {
     absl::StrAppend(&table, "  checkpoint ", summary["checkpoint"].get<std::string>(), "\n");

@@ -14,12 +14,12 @@ namespace weir {
 /// What `weir local` tells each process that it starts (the hidden command `weir member`).
 struct MemberAssignment {
   Task task;
-  std::string chief_address;   ///< the chief's own: port 0
+  std::string chief_address;  ///< the chief's own: port 0
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
-  pid_t parent = 0;            ///< ends with it
-  int ready_fd = -1;           ///< the port that it serves at goes here, as text and a newline
+  pid_t parent = 0;   ///< ends with it
+  int ready_fd = -1;  ///< the port that it serves at goes here, as text and a newline
 
   std::vector<std::string> ToArguments() const;
   /// Reads what ToArguments wrote from the front of `arguments`. Errors: kInvalidArgument.

@@ -111,12 +111,12 @@ class MemberProcess {
       ps_ = std::make_unique<PsRole>(RoleFor(setup_.cluster.self));
     }
     if (setup_.own_address.empty()) return absl::OkStatus();
-    WEIR_ASSIGN_OR_RETURN(server_, rpc::Server::Create(
-                                       {.who = setup_.cluster.self.ToString(),
-                                        .address = setup_.own_address,
-                                        .loopback_only = setup_.cluster.loopback_only,
-                                        .token = setup_.options.token},
-                                       chief_.get(), ps_.get()));
+    WEIR_ASSIGN_OR_RETURN(server_,
+                          rpc::Server::Create({.who = setup_.cluster.self.ToString(),
+                                               .address = setup_.own_address,
+                                               .loopback_only = setup_.cluster.loopback_only,
+                                               .token = setup_.options.token},
+                                              chief_.get(), ps_.get()));
     setup_.own_address = WithPort(setup_.own_address, server_->port());
     if (HostsChief(setup_.cluster)) setup_.cluster.chief.begin()->second = setup_.own_address;
     if (!setup_.cluster.loopback_only && setup_.options.token.empty()) {
@@ -182,7 +182,7 @@ class MemberProcess {
   StopSignal stop_;
   std::unique_ptr<ChiefRole> chief_;
   std::unique_ptr<PsRole> ps_;
-  std::unique_ptr<rpc::Server> server_;   // calls chief_ and ps_: goes first
+  std::unique_ptr<rpc::Server> server_;  // calls chief_ and ps_: goes first
 };
 
 }  // namespace

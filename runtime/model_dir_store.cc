@@ -33,8 +33,7 @@ absl::Status CheckIsThere(const std::string& path, std::uint64_t bytes) {
   const std::uint64_t found = std::filesystem::file_size(path, error);
   if (error) return absl::DataLossError(absl::StrCat(path, ": ", error.message()));
   if (found != bytes) {
-    return absl::DataLossError(
-        absl::StrCat(path, " has ", found, " bytes; its ps wrote ", bytes));
+    return absl::DataLossError(absl::StrCat(path, " has ", found, " bytes; its ps wrote ", bytes));
   }
   return absl::OkStatus();
 }

@@ -21,8 +21,8 @@ namespace {
 constexpr char kClearLine[] = "\r\x1b[K";
 
 std::string Line(const wire::StatusReplyT& status) {
-  std::string line = absl::StrFormat("%s  step %d/%d", status.phase, status.global_step,
-                                     status.max_steps);
+  std::string line =
+      absl::StrFormat("%s  step %d/%d", status.phase, status.global_step, status.max_steps);
   if (status.steps_per_second > 0) {
     const double left = static_cast<double>(status.max_steps - status.global_step);
     absl::StrAppendFormat(&line, "  loss %.4f  %.1f steps/s  staleness p99 %d  ETA %.0f s",
@@ -49,8 +49,7 @@ class ProgressDisplay::Impl {
   int log_fd() const { return write_end_.get(); }
 
   void Open(const std::string& chief_address, const std::string& token) {
-    chief_ = rpc::ChiefClient::Create(
-        {.address = chief_address, .peer = "chief", .token = token});
+    chief_ = rpc::ChiefClient::Create({.address = chief_address, .peer = "chief", .token = token});
   }
 
   void Refresh() {
@@ -63,7 +62,7 @@ class ProgressDisplay::Impl {
   }
 
   void Close() {
-    write_end_.reset();   // the members' copies are closed by then: the reader sees the end
+    write_end_.reset();  // the members' copies are closed by then: the reader sees the end
     if (copier_.joinable()) copier_.join();
     MutexLock lock(&mutex_);
     line_.clear();

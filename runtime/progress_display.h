@@ -23,7 +23,7 @@ class ProgressDisplay {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;   // null where stderr is no terminal
+  std::unique_ptr<Impl> impl_;  // null where stderr is no terminal
 };
 
 }  // namespace weir

@@ -14,7 +14,7 @@
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/model_dir.h"
 #include "common/model/initializer.h"
-#include "common/net/version.h"
+#include "common/net/ucx/version.h"
 
 namespace weir {
 namespace {
@@ -33,7 +33,8 @@ class WeightSource {
   }
 
   absl::Status Load(const Block& block, std::span<float> values) {
-    if (reader_.has_value()) return reader_->ReadRange(layout_.tensors()[block.tensor].name, block.offset, values);
+    if (reader_.has_value())
+      return reader_->ReadRange(layout_.tensors()[block.tensor].name, block.offset, values);
     InitializeTensor(layout_.tensors()[block.tensor], seed_, block.offset, values);
     return absl::OkStatus();
   }
@@ -76,8 +77,7 @@ absl::StatusOr<RoleEnd> PsRole::Serve(StopSignal& stop) {
                                                  .start_deadline = setup_.options.start_deadline},
                                                 &StopSignal::received));
   const wire::JoinReplyT& welcome = session_->welcome();
-  WEIR_RETURN_IF_ERROR(
-      CheckNonce(setup_.options.model_dir, welcome.model_dir_nonce));
+  WEIR_RETURN_IF_ERROR(CheckNonce(setup_.options.model_dir, welcome.model_dir_nonce));
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<ps::Server> server, CreateServer(welcome));
   Publish(std::move(server));
   WEIR_RETURN_IF_ERROR(session_->Start(this));
@@ -106,18 +106,18 @@ absl::StatusOr<std::shared_ptr<ps::Server>> PsRole::CreateServer(const wire::Joi
 
   WEIR_ASSIGN_OR_RETURN(WeightSource source, WeightSource::Open(setup_, welcome.resume_checkpoint));
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup_));
-  WEIR_ASSIGN_OR_RETURN(
-      std::unique_ptr<ps::Server> server,
-      ps::Server::Create(
-          *setup_.layout, options, std::move(transport),
-          [&source](const Block& block, std::span<float> values) {
-            return source.Load(block, values);
-          },
-          [this](wire::MemberBodyUnion body) {
-            // The outbox holds a thousand messages: it is full only when the chief is frozen, and
-            // then the lease ends this ps.
-            if (!session_->Send(std::move(body))) LogDebug("a report to the chief was dropped");
-          }));
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ps::Server> server,
+                        ps::Server::Create(
+                            *setup_.layout, options, std::move(transport),
+                            [&source](const Block& block, std::span<float> values) {
+                              return source.Load(block, values);
+                            },
+                            [this](wire::MemberBodyUnion body) {
+                              // The outbox holds a thousand messages: it is full only when the
+                              // chief is frozen, and then the lease ends this ps.
+                              if (!session_->Send(std::move(body)))
+                                LogDebug("a report to the chief was dropped");
+                            }));
   LogInfo("serving shard ", options.shard.shard.value(), ": ",
           setup_.layout->blocks_of(options.shard.shard).size(), " blocks, ",
           setup_.layout->bytes_of(options.shard.shard), " bytes",
@@ -168,7 +168,8 @@ void PsRole::OnCommand(const wire::ChiefMessageT& message) {
   MutexLock lock(&mutex_);
   if (const auto* take = message.body.AsTakeCheckpoint()) {
     if (!StepOfCheckpointFolder(take->folder).has_value() || absl::StrContains(take->folder, '/')) {
-      LogError("the chief asked for a checkpoint named '", take->folder, "': not a checkpoint's name");
+      LogError("the chief asked for a checkpoint named '", take->folder,
+               "': not a checkpoint's name");
       return;
     }
     server_->TakeCheckpoint(take->id, absl::StrCat(setup_.options.model_dir, "/", take->folder));

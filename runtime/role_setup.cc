@@ -11,7 +11,7 @@
 #include "common/base/exit_code.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
-#include "common/net/version.h"
+#include "common/net/ucx/version.h"
 
 namespace weir {
 namespace {
@@ -64,8 +64,8 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
 }
 
 ShardIndex ShardOf(const ClusterSpec& cluster, int ps_index) {
-  return ShardIndex(static_cast<std::uint16_t>(
-      std::distance(cluster.ps.begin(), cluster.ps.find(ps_index))));
+  return ShardIndex(
+      static_cast<std::uint16_t>(std::distance(cluster.ps.begin(), cluster.ps.find(ps_index))));
 }
 
 int WorkerIndexBound(const ClusterSpec& cluster) {
@@ -73,13 +73,14 @@ int WorkerIndexBound(const ClusterSpec& cluster) {
 }
 
 int WorkerRank(const ClusterSpec& cluster, int worker_index) {
-  return static_cast<int>(
-      std::distance(cluster.worker.begin(), cluster.worker.find(worker_index)));
+  return static_cast<int>(std::distance(cluster.worker.begin(), cluster.worker.find(worker_index)));
 }
 
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {
   net::UcxOptions options;
-  options.choice = setup.options.transport;
+  // In this version auto is tcp: it works wherever two processes can meet.
+  options.fabric = setup.options.transport == TransportChoice::kShm ? net::UcxFabric::kShm
+                                                                    : net::UcxFabric::kTcp;
   options.loopback_only = setup.cluster.loopback_only;
   options.net_devices = setup.options.net_devices;
   options.port_range = setup.options.ucx_port_range;

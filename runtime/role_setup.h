@@ -26,10 +26,10 @@ struct RoleSetup {
   JobOptions options;
   const Job* job = nullptr;
   const Layout* layout = nullptr;
-  std::string own_address;       ///< host:port that this process serves at; empty: none
-  std::uint64_t max_steps = 0;   ///< the options', or the job's own
+  std::string own_address;      ///< host:port that this process serves at; empty: none
+  std::uint64_t max_steps = 0;  ///< the options', or the job's own
 
-  Task task;                     ///< the role that is set up
+  Task task;  ///< the role that is set up
 };
 
 /// A readable line of the settings that all members must share, and its fingerprint.

@@ -10,7 +10,7 @@
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/net/version.h"
+#include "common/net/ucx/version.h"
 #include "common/rpc/client.h"
 #include "runtime/evaluation_report.h"
 #include "worker/training/evaluator.h"
@@ -35,9 +35,8 @@ class ShardCaller {
       if (member->role == wire::Role::Ps) addresses[member->index] = member->address;
     }
     for (const auto& [index, address] : addresses) {
-      clients_.push_back(rpc::ShardClient::Create({.address = address,
-                                                   .peer = absl::StrCat("ps ", index),
-                                                   .token = setup.options.token}));
+      clients_.push_back(rpc::ShardClient::Create(
+          {.address = address, .peer = absl::StrCat("ps ", index), .token = setup.options.token}));
     }
   }
 
@@ -125,9 +124,9 @@ absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::
   options.view = ViewNumber(view.number);
   options.host_id = HostId();
   options.ucx_version = net::UcxVersion();
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
-                        Client::Connect(*setup_.layout, options, std::move(transport),
-                                        ShardCaller(setup_, view)));
+  WEIR_ASSIGN_OR_RETURN(
+      std::unique_ptr<Client> client,
+      Client::Connect(*setup_.layout, options, std::move(transport), ShardCaller(setup_, view)));
   MutexLock lock(&mutex_);
   client_ = client.get();
   // Whatever came while the connections were made.
@@ -140,12 +139,11 @@ absl::StatusOr<TrainingResult> WorkerRole::TrainOn(Client& client, Model& model,
                                                    BatchIterator& batches) {
   WEIR_ASSIGN_OR_RETURN(ParameterBuffer weights, client.AllocateParameters());
   WEIR_ASSIGN_OR_RETURN(ParameterBuffer gradients, client.AllocateParameters());
-  const TrainerOptions options{
-      .log_every = setup_.options.log_step_count_steps,
-      .log = [this](const TrainingLine& line) { ReportLine(line); },
-      .interrupted = &StopSignal::received,
-      // UCX knows the path once the first messages have wired it up.
-      .first_step = [&] { ReportPaths(client); }};
+  const TrainerOptions options{.log_every = setup_.options.log_step_count_steps,
+                               .log = [this](const TrainingLine& line) { ReportLine(line); },
+                               .interrupted = &StopSignal::received,
+                               // UCX knows the path once the first messages have wired it up.
+                               .first_step = [&] { ReportPaths(client); }};
   return Train(options, client, model, batches, weights, gradients);
 }
 
@@ -154,8 +152,8 @@ void WorkerRole::ReportPaths(const Client& client) {
   for (const auto& [shard, path] : client.paths()) {
     auto used = std::make_unique<wire::PathUsedT>();
     used->to_role = wire::Role::Ps;
-    used->to_index = static_cast<std::uint32_t>(
-        std::next(setup_.cluster.ps.begin(), shard.value())->first);
+    used->to_index =
+        static_cast<std::uint32_t>(std::next(setup_.cluster.ps.begin(), shard.value())->first);
     used->path = path;
     LogInfo("path to ps ", used->to_index, ": ", path);
     paths.paths.push_back(std::move(used));

@@ -24,7 +24,7 @@ class WorkerRole final : private SessionListener {
 
  private:
   struct Inbox {
-    std::optional<wire::ViewT> view;                 // the newest
+    std::optional<wire::ViewT> view;  // the newest
     std::deque<wire::EvaluateT> evaluations;
     std::optional<RoleEnd> end;
   };
@@ -54,7 +54,7 @@ class WorkerRole final : private SessionListener {
   Mutex mutex_;
   CondVar changed_;
   Inbox inbox_ ABSL_GUARDED_BY(mutex_);
-  Client* client_ ABSL_GUARDED_BY(mutex_) = nullptr;   // while it may be told of views and the end
+  Client* client_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while it may be told of views and the end
 };
 
 }  // namespace weir

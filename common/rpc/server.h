@@ -7,13 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/model/protocol.h"
 #include "schemas/chief_generated.h"
 #include "schemas/shard_generated.h"
 
 namespace weir::rpc {
 
-/// Bumped with every change of a schema's meaning; peers with another one are refused.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+using weir::kProtocolVersion;
 
 /// The chief's side of one member's Session. One thread may read while another writes.
 class MemberStream {

@@ -138,7 +138,8 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
     switch (static_cast<wire::MessageType>(type)) {
       case wire::MessageType::PushAck:
         if (const auto ack = net::ReadHeader<wire::PushAck>(header)) {
-          if (const auto shard = links_.ShardOf(ack->session())) logic_.OnPushAck(now, *shard, *ack);
+          if (const auto shard = links_.ShardOf(ack->session()))
+            logic_.OnPushAck(now, *shard, *ack);
         }
         return;
       case wire::MessageType::PullBlock:

@@ -29,19 +29,19 @@ struct ClientOptions {
   Incarnation incarnation;
   ViewNumber view;
   std::string host_id;
-  std::string transport_kind = "ucx";   ///< what `transport` is, for the shard to compare
-  std::string ucx_version;              ///< empty with another transport
+  std::string transport_kind = "ucx";  ///< what `transport` is, for the shard to compare
+  std::string ucx_version;             ///< empty with another transport
   absl::Duration connect_deadline = absl::Seconds(60);
   absl::Duration request_deadline = absl::Seconds(30);
 };
 
 /// Pushes gradients to all shards of a model and pulls weights from them.
 ///
-/// Threads: one thread at a time calls everything but OnView and Abort; while it waits it drives the
-/// transport itself. OnView and Abort may be called from any thread.
-/// Errors of every operation: kDeadlineExceeded (the outcome is unknown), kUnavailable (a shard is
-/// gone, or the client was aborted), kFailedPrecondition (this incarnation is fenced). After an
-/// error the client is of no more use: destroy it.
+/// Threads: one thread at a time calls everything but OnView and Abort; while it waits it drives
+/// the transport itself. OnView and Abort may be called from any thread. Errors of every operation:
+/// kDeadlineExceeded (the outcome is unknown), kUnavailable (a shard is gone, or the client was
+/// aborted), kFailedPrecondition (this incarnation is fenced). After an error the client is of no
+/// more use: destroy it.
 class Client {
  public:
   /// Connects to every shard of `layout`, which is borrowed and outlives the client.

@@ -37,12 +37,11 @@ absl::Status CheckReply(ShardIndex shard, const wire::ConnectReplyT& reply) {
       reply.pull_credits <= kMostCredits && !reply.data_address.empty()) {
     return absl::OkStatus();
   }
-  return WithExitCode(
-      absl::FailedPreconditionError(absl::StrCat(
-          NameOf(shard), " gave a connect reply that makes no sense (shard ", reply.shard,
-          ", credits ", reply.push_credits, "/", reply.pull_credits,
-          "): check that every role runs the same build of weir")),
-      ExitCode::kBadUsage);
+  return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
+                          NameOf(shard), " gave a connect reply that makes no sense (shard ",
+                          reply.shard, ", credits ", reply.push_credits, "/", reply.pull_credits,
+                          "): check that every role runs the same build of weir")),
+                      ExitCode::kBadUsage);
 }
 
 // Permanent errors of the control plane are not asked again.
@@ -52,9 +51,11 @@ bool MayPass(const absl::Status& status) {
 
 using Pause = ShardConnections::Pause;
 
-absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(
-    ShardIndex shard, const wire::ConnectRequestT& request, absl::Time deadline,
-    const ShardConnector& connector, const Pause& pause) {
+absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard,
+                                                     const wire::ConnectRequestT& request,
+                                                     absl::Time deadline,
+                                                     const ShardConnector& connector,
+                                                     const Pause& pause) {
   std::string reason;
   while (true) {
     absl::StatusOr<wire::ConnectReplyT> reply = connector(shard, request);
@@ -79,9 +80,11 @@ absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(
 
 }  // namespace
 
-absl::StatusOr<ShardConnections> ShardConnections::Open(
-    const Layout& layout, const ClientOptions& options, net::Transport& transport,
-    const ShardConnector& connector, const Pause& pause) {
+absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
+                                                        const ClientOptions& options,
+                                                        net::Transport& transport,
+                                                        const ShardConnector& connector,
+                                                        const Pause& pause) {
   const wire::ConnectRequestT request = RequestFor(layout, options, transport);
   const absl::Time deadline = MonotonicNow() + options.connect_deadline;
   ShardConnections connections;
@@ -94,11 +97,10 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(
         const net::PeerId peer,
         transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()),
                           NameOf(shard)));
-    connections.shards_.push_back(
-        {.peer = peer,
-         .link = {.session = reply.session,
-                  .push_credits = static_cast<int>(reply.push_credits),
-                  .pull_credits = static_cast<int>(reply.pull_credits)}});
+    connections.shards_.push_back({.peer = peer,
+                                   .link = {.session = reply.session,
+                                            .push_credits = static_cast<int>(reply.push_credits),
+                                            .pull_credits = static_cast<int>(reply.pull_credits)}});
     connections.by_session_[reply.session] = shard;
   }
   return connections;

@@ -25,13 +25,12 @@ class ShardConnections {
 
   ShardConnections() = default;
 
-  /// Connects to every shard, asking again after a pause while a refusal may pass, up to the connect
-  /// deadline. Errors: kFailedPrecondition (exit 2) for a permanent refusal,
-  /// with the shard's reason; kDeadlineExceeded (exit 4) naming the shard.
+  /// Connects to every shard, asking again after a pause while a refusal may pass, up to the
+  /// connect deadline. Errors: kFailedPrecondition (exit 2) for a permanent refusal, with the
+  /// shard's reason; kDeadlineExceeded (exit 4) naming the shard.
   static absl::StatusOr<ShardConnections> Open(const Layout& layout, const ClientOptions& options,
                                                net::Transport& transport,
-                                               const ShardConnector& connector,
-                                               const Pause& pause);
+                                               const ShardConnector& connector, const Pause& pause);
 
   const ShardLink& link(ShardIndex shard) const { return shards_[shard.value()].link; }
   net::PeerId peer(ShardIndex shard) const { return shards_[shard.value()].peer; }

@@ -27,8 +27,8 @@ Evaluator::Evaluator(std::vector<TensorSpec> tensors, std::unique_ptr<Model> mod
   }
 }
 
-absl::StatusOr<Evaluation> Evaluator::EvaluateCheckpoint(
-    const std::string& folder, const std::function<bool()>& interrupted) {
+absl::StatusOr<Evaluation> Evaluator::EvaluateCheckpoint(const std::string& folder,
+                                                         const std::function<bool()>& interrupted) {
   WEIR_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::Open(folder));
   WEIR_RETURN_IF_ERROR(reader.Check(tensors_));
   for (std::size_t t = 0; t < tensors_.size(); ++t) {

@@ -56,8 +56,8 @@ absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, Client& clie
     WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, client.NextStep(completed, weights));
     completed.reset();
     if (!step.has_value()) return result;
-    WEIR_ASSIGN_OR_RETURN(result.final_loss, model.TrainStep(*batch, weights.view(),
-                                                             gradients.mutable_view()));
+    WEIR_ASSIGN_OR_RETURN(result.final_loss,
+                          model.TrainStep(*batch, weights.view(), gradients.mutable_view()));
     WEIR_RETURN_IF_ERROR(client.Push(gradients, *step));
     completed = step;
     if (++result.steps == 1 && options.first_step) options.first_step();

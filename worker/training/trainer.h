@@ -17,21 +17,21 @@ namespace weir {
 struct TrainingLine {
   Step step;
   float loss = 0;
-  double steps_per_second = 0;   ///< of this worker, since its last line
+  double steps_per_second = 0;  ///< of this worker, since its last line
 };
 
 struct TrainerOptions {
-  std::uint64_t log_every = 100;                  ///< global steps; 0: never
+  std::uint64_t log_every = 100;  ///< global steps; 0: never
   std::function<void(const TrainingLine&)> log;
-  std::function<bool()> interrupted;              ///< polled between steps: leave early
-  std::function<void()> first_step;               ///< called once, after the first push
+  std::function<bool()> interrupted;  ///< polled between steps: leave early
+  std::function<void()> first_step;   ///< called once, after the first push
 };
 
 struct TrainingResult {
   enum class End { kNoStepsLeft, kNoDataLeft, kInterrupted };
   End end = End::kNoStepsLeft;
-  std::uint64_t steps = 0;       ///< taken by this worker
-  float final_loss = 0;          ///< of its last step
+  std::uint64_t steps = 0;  ///< taken by this worker
+  float final_loss = 0;     ///< of its last step
 };
 
 /// The worker's loop: take a step and the weights, compute, push; until the steps or the data end,

@@ -7,6 +7,7 @@
 #include "common/base/bytes.h"
 #include "common/base/checksum.h"
 #include "common/base/exit_code.h"
+#include "common/model/protocol.h"
 #include "common/net/ucx/version.h"
 
 namespace weir::net {

@@ -10,10 +10,6 @@ namespace weir::net {
 /// 1.13's API and needs nothing newer; what a newer UCX does differently is conditional here alone.
 std::string UcxVersion();
 
-/// Whether two versions have the same major.minor. Others must not meet: UCX's wire format differs
-/// between series, and a peer of another one can make it abort the process.
-bool SameUcxSeries(absl::string_view a, absl::string_view b);
-
 /// The key by which ucp_config_modify knows tcp's `name` ("RX_SEG_SIZE"). Transports' keys are
 /// matched without their prefix up to 1.14, with it (as in the UCX_ variable) from 1.15 on; the
 /// wrong one is a warning and no more.
