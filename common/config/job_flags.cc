@@ -39,8 +39,8 @@ FlagTable TrainingFlags(JobOptions& job) {
       {"--max-steps", "N", "stop at this global step", IntegerIn(job.max_steps, 1, kMaxCount),
        "the job's own"},
       {"--batch-size", "N", "examples a step", IntegerIn(job.batch_size, 1, 1 << 20)},
-      {"--learning-rate", "F", "above 0", PositiveNumber(job.learning_rate)},
-      {"--optimizer", "NAME", "sgd", OptimizerValue(job.optimizer)},
+      {"--learning-rate", "F", "step of the optimizer; above 0", PositiveNumber(job.learning_rate)},
+      {"--optimizer", "NAME", "how gradients are applied; sgd", OptimizerValue(job.optimizer)},
       {"--mode", "async", "consistency of the weights", ModeValue(job.mode)},
       {"--seed", "N", "of first values and shuffling",
        IntegerIn(job.seed, 0, std::numeric_limits<std::uint64_t>::max())},
@@ -81,9 +81,9 @@ FlagTable PatienceFlags(JobOptions& job) {
   return {
       {"--start-deadline", "S", "seconds to find the other roles",
        SecondsIn(job.start_deadline, 0.1, kDay)},
-      // Renewed every second, so a shorter one would run out between two renewals.
+      // Renewed every second: a lease must outlast one renewal that is late.
       {"--lease", "S", "seconds without a sign of life before a role counts as lost",
-       SecondsIn(job.lease, 1, kDay)},
+       SecondsIn(job.lease, 2, kDay)},
       {"--grace", "S", "seconds for a checkpoint after SIGTERM or SIGINT",
        SecondsIn(job.grace, 0, kDay)},
       {"--end-linger", "S", "seconds to wait for the others at the end",

@@ -8,11 +8,11 @@
 
 namespace weir {
 
-/// Transport as asked for with --transport (docs: README, "Transports").
+/// Transport as asked for with --transport (docs/configuration.md).
 enum class TransportChoice { kAuto, kTcp, kShm };
 
 /// Everything that `weir run` and `weir local` are told about a job; each field is a row of the
-/// options table (common/config/options.cc), which gives its flag, default, limits and help.
+/// options table (common/config/job_flags.cc), which gives its flag, default, limits and help.
 struct JobOptions {
   std::string job = "fashion-mnist";
   std::string data_dir;  ///< empty: the job's default
