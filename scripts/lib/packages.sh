@@ -3,7 +3,7 @@
 build_packages=(
   g++ meson ninja-build pkg-config python3 git ca-certificates
   libucx-dev ucx-utils libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
-  libflatbuffers-dev flatbuffers-compiler libabsl-dev libspdlog-dev libcli11-dev
+  libflatbuffers-dev flatbuffers-compiler libabsl-dev libspdlog-dev
   nlohmann-json3-dev libdnnl-dev zlib1g-dev libxxhash-dev libibverbs-dev
   dataset-fashion-mnist
 )
