@@ -1,0 +1,120 @@
+#include "worker/nn/plan.h"
+
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
+
+namespace weir::nn {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+// Runs `act` for `layer` and turns what oneDNN throws into a status.
+template <typename Act>
+absl::Status Guarded(absl::string_view layer, absl::string_view what, Act act) {
+  try {
+    act();
+    return absl::OkStatus();
+  } catch (const dnnl::error& error) {
+    const std::string text = absl::StrCat("layer '", layer, "': oneDNN cannot ", what, ": ",
+                                          error.what(), " (oneDNN status ", error.status, ")");
+    if (error.status == dnnl_out_of_memory) return absl::ResourceExhaustedError(text);
+    return absl::InternalError(text);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("layer '", layer, "': no memory to ", what, "; use a smaller batch"));
+  }
+}
+
+// One channel is the same in either order; then channels first is what oneDNN's convolution reads
+// without a copy.
+memory::desc FeaturesDesc(const std::vector<std::int64_t>& shape, int batch) {
+  constexpr auto kF32 = memory::data_type::f32;
+  if (shape.size() == 1) return {{batch, shape[0]}, kF32, Tag::nc};
+  const memory::dims dims = {batch, shape[2], shape[0], shape[1]};
+  return {dims, kF32, shape[2] == 1 ? Tag::nchw : Tag::nhwc};
+}
+
+std::unique_ptr<Op> MakeOp(Builder& builder, const Step& step, const Value& input,
+                           bool feeds_pool) {
+  switch (step.kind) {
+    case Step::Kind::kConv:
+      return MakeConvOp(builder, step, input, feeds_pool);
+    case Step::Kind::kPool:
+      return MakePoolOp(builder, step, input, feeds_pool);
+    case Step::Kind::kRelu:
+      return MakeReluOp(builder, step, input);
+    case Step::Kind::kFlatten:
+      return MakeFlattenOp(builder, step, input);
+    case Step::Kind::kDense:
+      return MakeDenseOp(builder, step, input);
+  }
+  return nullptr;
+}
+
+std::size_t Elements(const memory& memory) { return memory.get_desc().get_size() / sizeof(float); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Plan>> Plan::Create(const dnnl::engine& engine, Buffers& buffers,
+                                                   const std::vector<std::int64_t>& input_shape,
+                                                   const std::vector<Step>& steps, int batch) {
+  std::unique_ptr<Plan> plan;
+  buffers.Rewind();
+  Builder builder(engine, buffers, batch);
+  WEIR_RETURN_IF_ERROR(Guarded("(input)", "describe the features", [&] {
+    plan.reset(new Plan(engine, batch));
+    plan->features_ = builder.Unbound(FeaturesDesc(input_shape, batch));
+    plan->output_ = {.data = plan->features_, .writable = false};
+  }));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool feeds_pool = i + 1 < steps.size() && steps[i + 1].kind == Step::Kind::kPool;
+    WEIR_RETURN_IF_ERROR(plan->AddOp(builder, steps[i], feeds_pool));
+  }
+  WEIR_RETURN_IF_ERROR(Guarded("(all)", "get scratch memory", [&] { builder.BindScratchpads(); }));
+  return plan;
+}
+
+absl::Status Plan::AddOp(Builder& builder, const Step& step, bool feeds_pool) {
+  return Guarded(step.name, "build it", [&] {
+    ops_.push_back({step.name, MakeOp(builder, step, output_, feeds_pool)});
+    output_ = ops_.back().op->output();
+  });
+}
+
+absl::Status Plan::Forward(const float* features, ParameterView weights) {
+  WEIR_RETURN_IF_ERROR(Guarded("(input)", "bind the features", [&] { Bind(features_, features); }));
+  for (const NamedOp& step : ops_) {
+    WEIR_RETURN_IF_ERROR(Guarded(step.layer, "run it forward", [&] {
+      step.op->BindWeights(weights);
+      step.op->Forward(stream_);
+    }));
+  }
+  return Guarded("(all)", "finish", [&] { stream_.wait(); });
+}
+
+absl::Status Plan::Backward(MutableParameterView gradients) {
+  // What lies before the first step with parameters has no gradient and does nothing.
+  for (auto step = ops_.rbegin(); step != ops_.rend(); ++step) {
+    WEIR_RETURN_IF_ERROR(Guarded(step->layer, "run it backward", [&] {
+      step->op->BindGradients(gradients);
+      step->op->Backward(stream_);
+    }));
+  }
+  return Guarded("(all)", "finish", [&] { stream_.wait(); });
+}
+
+std::span<const float> Plan::logits() const {
+  return {static_cast<const float*>(output_.data.get_data_handle()), Elements(output_.data)};
+}
+
+std::span<float> Plan::logits_gradient() const {
+  if (!output_.has_gradient()) return {};
+  return {static_cast<float*>(output_.gradient.get_data_handle()), Elements(output_.gradient)};
+}
+
+}  // namespace weir::nn

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/nn/op.h"
+#include "worker/nn/step.h"
+
+namespace weir::nn {
+
+/// The primitives of a net for one batch size, in order. One thread at a time, and one plan of the
+/// same Buffers at a time. No dnnl exception leaves it: errors name the layer.
+class Plan {
+ public:
+  /// `input_shape` of one example; `steps` as Schedule orders them. Borrows `buffers`.
+  /// Errors: kInternal where oneDNN refuses; kResourceExhausted without memory.
+  static absl::StatusOr<std::unique_ptr<Plan>> Create(const dnnl::engine& engine, Buffers& buffers,
+                                                      const std::vector<std::int64_t>& input_shape,
+                                                      const std::vector<Step>& steps, int batch);
+
+  int batch() const { return batch_; }
+
+  /// Computes the logits of `batch` examples.
+  absl::Status Forward(const float* features, ParameterView weights);
+  /// Computes the weights' gradients from `logits_gradient`, after Forward of the same weights.
+  absl::Status Backward(MutableParameterView gradients);
+
+  /// [batch, classes], until the next Forward of any plan of the same Buffers.
+  std::span<const float> logits() const;
+  /// To be written between Forward and Backward. Empty if the net has no weights.
+  std::span<float> logits_gradient() const;
+
+ private:
+  struct NamedOp {
+    std::string layer;
+    std::unique_ptr<Op> op;
+  };
+  Plan(const dnnl::engine& engine, int batch) : engine_(engine), stream_(engine), batch_(batch) {}
+  absl::Status AddOp(Builder& builder, const Step& step, bool feeds_pool);
+
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  int batch_;
+  dnnl::memory features_;
+  std::vector<NamedOp> ops_;
+  Value output_;
+};
+
+}  // namespace weir::nn
