@@ -45,7 +45,7 @@ struct Pair {
     b.Run([&](Transport& transport) { to_a = *transport.Connect(address_a, "a"); });
   }
 
-  // Both ways have carried a message: UCX's wire-up is over. Uses tokens from 1'000'000 on.
+  // Until both ways have carried a message. Uses tokens from 1'000'000 on.
   void Greet() {
     a.Run([&](Transport& t) { t.Send(to_b, 1, {}, {}, nullptr, SendToken(1'000'000)); });
     b.Run([&](Transport& t) { t.Send(to_a, 1, {}, {}, nullptr, SendToken(1'000'000)); });

@@ -49,6 +49,9 @@ absl::Status CheckPortRange(const std::string& range) {
 std::vector<Setting> SettingsOf(const UcxOptions& options) {
   std::vector<Setting> settings = {
       {"TLS", std::string(TransportsOf(options.fabric))},
+      // The whole connection first, then data: otherwise UCX asks for the peer's endpoint behind
+      // the first large messages, and aborts when the peer dies before that (wireup_ep.c).
+      {"RESOLVE_REMOTE_EP_ID", "on"},
       {"KEEPALIVE_INTERVAL", absl::StrCat(absl::ToInt64Microseconds(options.keepalive), "us")},
   };
   if (options.fabric == UcxFabric::kShm) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <ucp/api/ucp.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "common/base/bytes.h"
 #include "common/net/transport.h"
 
 namespace weir::net {
@@ -15,7 +19,11 @@ class UcxTransport;
 /// One send under way. The header lies here because UCX 1.13 reads it until the send completes.
 struct SendOperation {
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;
+  std::size_t header_bytes = 0;
+  ByteSpan payload;
+  ucp_mem_h memory = nullptr;  // null: the payload is not registered
   SendToken token;
+  std::uint8_t type = 0;
   UcxEndpoint* endpoint = nullptr;  // null: not under way
   UcxTransport* transport = nullptr;
 };

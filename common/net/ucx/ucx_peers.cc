@@ -32,12 +32,41 @@ absl::StatusOr<PeerId> UcxTransport::Connect(const std::string& address, const s
   params.err_handler.cb = &UcxTransport::OnEndpointError;
   params.err_handler.arg = endpoint.get();
   const ucs_status_t status = ucp_ep_create(worker_.get(), &params, &endpoint->handle);
-  if (status != UCS_OK) {
+  if (status == UCS_OK) {
+    AwaitConnection(*endpoint);
+  } else {
     endpoint->handle = nullptr;
     MarkDown(*endpoint, status);
   }
   endpoints_.emplace(last_peer_, std::move(endpoint));
   return last_peer_;
+}
+
+// UCX completes a flush only after the connection's own messages.
+void UcxTransport::AwaitConnection(UcxEndpoint& endpoint) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = &UcxTransport::OnConnected;
+  param.user_data = &endpoint;
+  const ucs_status_ptr_t request = ucp_ep_flush_nbx(endpoint.handle, &param);
+  if (UCS_PTR_IS_PTR(request)) {
+    endpoint.connect_under_way = true;
+  } else if (UCS_PTR_IS_ERR(request)) {
+    MarkDown(endpoint, UCS_PTR_RAW_STATUS(request));
+  } else {
+    connected_.push_back(endpoint.id);
+  }
+}
+
+void UcxTransport::OnConnected(void* request, ucs_status_t status, void* user_data) {
+  auto& endpoint = *static_cast<UcxEndpoint*>(user_data);
+  endpoint.connect_under_way = false;
+  if (status == UCS_OK) {
+    endpoint.transport->connected_.push_back(endpoint.id);
+  } else {
+    endpoint.transport->MarkDown(endpoint, status);
+  }
+  ucp_request_free(request);
 }
 
 void UcxTransport::OnEndpointError(void* endpoint, ucp_ep_h, ucs_status_t status) {
@@ -46,11 +75,15 @@ void UcxTransport::OnEndpointError(void* endpoint, ucp_ep_h, ucs_status_t status
 }
 
 void UcxTransport::MarkDown(UcxEndpoint& endpoint, ucs_status_t status) {
-  if (endpoint.state != UcxEndpoint::State::kUp) return;
+  if (endpoint.state == UcxEndpoint::State::kDown ||
+      endpoint.state == UcxEndpoint::State::kClosing) {
+    return;
+  }
   endpoint.state = UcxEndpoint::State::kDown;
   endpoint.failure = absl::UnavailableError(
       FromUcs(status, absl::StrCat("the connection to ", endpoint.name, " is lost")).message());
   downs_.push_back(endpoint.id);
+  FailWaiting(endpoint);
 }
 
 bool UcxTransport::ReportDowns(TransportEvents& events) {
@@ -69,6 +102,7 @@ void UcxTransport::Disconnect(PeerId peer) {
   UcxEndpoint* endpoint = Find(peer);
   if (endpoint == nullptr || endpoint->state == UcxEndpoint::State::kClosing) return;
   endpoint->state = UcxEndpoint::State::kClosing;
+  FailWaiting(*endpoint);
   // UCX must not be told from within its own callbacks, where the caller may be.
   closing_.push_back(peer);
 }
@@ -102,7 +136,7 @@ bool UcxTransport::CloseEndpoints() {
                        .ToString());
       }
     }
-    if (endpoint.close_under_way || endpoint.sends_under_way > 0) {
+    if (endpoint.close_under_way || endpoint.connect_under_way || endpoint.sends_under_way > 0) {
       ++i;
       continue;
     }

@@ -143,6 +143,7 @@ bool UcxTransport::Progress(TransportEvents& events) {
   last_events_ = &events;
   bool any = ProgressWorker();
   events_ = nullptr;
+  any |= StartWaiting();
   any |= ReportSends(events);
   any |= ReportDowns(events);
   any |= CloseEndpoints();
@@ -159,7 +160,8 @@ bool UcxTransport::ProgressWorker() {
 }
 
 void UcxTransport::Wait(absl::Duration timeout) {
-  if (!completions_.empty() || !downs_.empty() || MustClose()) return;
+  const bool must_progress = !completions_.empty() || !downs_.empty() || !connected_.empty();
+  if (must_progress || MustClose()) return;
   waiter_.Wait(timeout);
 }
 

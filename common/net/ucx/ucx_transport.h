@@ -75,18 +75,21 @@ class UcxTransport final : public Transport {
                                       const ucp_am_recv_param_t* param);
   static void OnSendDone(void* request, ucs_status_t status, void* operation);
   static void OnEndpointError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
+  static void OnConnected(void* request, ucs_status_t status, void* endpoint);
   static void OnClosed(void* request, ucs_status_t status, void* endpoint);
 
   absl::Status Listen();
   absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                          ByteSpan header, ByteSpan payload) const;
-  void StartSend(UcxEndpoint& endpoint, std::uint8_t type, ByteSpan header, ByteSpan payload,
-                 const Memory* memory, SendToken token);
+  void StartSend(UcxEndpoint& endpoint, SendOperation* operation);
   void Complete(const UcxEndpoint& endpoint, SendToken token, ucs_status_t status);
+  void AwaitConnection(UcxEndpoint& endpoint);
   void MarkDown(UcxEndpoint& endpoint, ucs_status_t status);
+  void FailWaiting(UcxEndpoint& endpoint);
   UcxEndpoint* Find(PeerId peer) const;
 
   bool ProgressWorker();
+  bool StartWaiting();
   bool MustClose() const;
   bool CloseEndpoints();
   bool ReportSends(TransportEvents& events);
@@ -104,6 +107,7 @@ class UcxTransport final : public Transport {
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
+  std::vector<PeerId> connected_;      // since the last Progress
   std::vector<PeerId> downs_;
   std::vector<PeerId> closing_;
   TransportEvents* events_ = nullptr;       // only within Progress
