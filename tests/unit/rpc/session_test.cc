@@ -462,7 +462,10 @@ TEST(Session, LeaveEndsThoughALargeMessageIsStuckInTheFrozenChiefsSocket) {
   ASSERT_NE(session, nullptr);
   wire::FinishedT large;
   large.reason = std::string(12 << 20, 'x');
-  for (int i = 0; i < 20; ++i) session->Send(BodyOf<wire::MemberBodyUnion>(large));
+  for (int i = 0; i < 30; ++i) session->Send(BodyOf<wire::MemberBodyUnion>(large));
+  // Frozen at a random point of the transfer: the test must hold at each.
+  const absl::Time midway = MonotonicNow() + absl::Milliseconds(20 + getpid() % 100);
+  while (MonotonicNow() < midway) std::this_thread::yield();
   chief.Signal(SIGSTOP);
   const absl::Time leaving = MonotonicNow();
   session->Leave(0, "done", absl::Milliseconds(300));
