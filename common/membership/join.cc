@@ -16,9 +16,8 @@ namespace weir {
 namespace {
 
 constexpr absl::Duration kAttempt = absl::Seconds(3);
-constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
-// gRPC itself connects again at most once a second; asking it more often costs microseconds.
-constexpr absl::Duration kLongestPause = absl::Milliseconds(250);
+// gRPC's own backoff, 100 ms to 1 s, spaces the connection attempts; this spaces the questions.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
 constexpr absl::Duration kLogEvery = absl::Seconds(5);
 
 bool IsPermanent(absl::StatusCode code) {
@@ -83,7 +82,6 @@ absl::StatusOr<wire::JoinReplyT> AskToJoin(rpc::ChiefClient& chief, const Sessio
                                            bool (*interrupted)()) {
   const std::string& address = options.chief_address;
   const absl::Time give_up = MonotonicNow() + options.start_deadline;
-  absl::Duration pause = kFirstPause;
   WaitingLog log(address);
   for (;;) {
     if (interrupted != nullptr && interrupted())
@@ -102,7 +100,7 @@ absl::StatusOr<wire::JoinReplyT> AskToJoin(rpc::ChiefClient& chief, const Sessio
           absl::StripPrefix(reply.status().message(), absl::StrCat("chief at ", address, ": ")));
     }
     const absl::Time now = MonotonicNow();
-    if (now + pause >= give_up) {
+    if (now + kPause >= give_up) {
       return WithExitCode(
           absl::DeadlineExceededError(absl::StrCat(
               "no place in the job within ", absl::FormatDuration(options.start_deadline),
@@ -110,8 +108,7 @@ absl::StatusOr<wire::JoinReplyT> AskToJoin(rpc::ChiefClient& chief, const Sessio
           ExitCode::kPeerLost);
     }
     log.Say(now, reason);
-    Pause(pause, interrupted);
-    pause = std::min(pause * 2, kLongestPause);
+    Pause(kPause, interrupted);
   }
 }
 

@@ -3,10 +3,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
-#include <atomic>
+#include <algorithm>
 #include <utility>
 
-#include "common/base/mutex.h"
 #include "common/rpc/grpc_setup.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/token.h"
@@ -22,11 +21,12 @@ using flatbuffers::grpc::Message;
 std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
   SetUpGrpc();
   grpc::ChannelArguments arguments;
-  // A peer that starts late, or again, is found within a second. Keepalive pings stay off: leases
-  // bound the Session and deadlines every other call, whatever --lease says.
+  // A peer that starts late, or again, is found within a second. The "minimum backoff" is really
+  // the time that a connection attempt gets: with 100 ms, a busy peer was called unreachable.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  for (const auto& [key, value] : FrozenPeerArguments()) arguments.SetInt(key, value);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
@@ -37,6 +37,16 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
   // With the scheme, else a host called "unix" or "dns" would be taken for one.
   return grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(),
                                    arguments);
+}
+
+/// gRPC makes progress on a connection only while a call waits, and a call to a peer that cannot be
+/// reached does not: an attempt that began between two calls would time out unseen. So the next
+/// call first sees to it for a moment.
+void HelpConnect(grpc::Channel& channel, absl::Duration timeout) {
+  const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  if (state != GRPC_CHANNEL_TRANSIENT_FAILURE) return;
+  constexpr absl::Duration kLongest = absl::Milliseconds(500);
+  channel.WaitForStateChange(state, DeadlineAfter(std::min(kLongest, timeout / 2)));
 }
 
 /// Who is called, and with what.
@@ -65,11 +75,12 @@ using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Message<Reques
 
 template <typename Reply, typename Request, typename Stub>
 absl::StatusOr<typename Reply::NativeTableType> Call(
-    const Peer& peer, Stub& stub, Method<Reply, Request, Stub> method,
+    const Peer& peer, grpc::Channel& channel, Stub& stub, Method<Reply, Request, Stub> method,
     const typename Request::NativeTableType& request, absl::string_view reply_name,
     absl::Duration timeout) {
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(timeout));
+  HelpConnect(channel, timeout);
   peer.Authenticate(&context);
   Message<Reply> message;
   const grpc::Status status = (stub.*method)(&context, Encode<Request>(request), &message);
@@ -124,12 +135,14 @@ class ChiefStreamImpl final : public ChiefStream {
 class ChiefClientImpl final : public ChiefClient {
  public:
   explicit ChiefClientImpl(const ChannelOptions& options)
-      : peer_(std::make_shared<const Peer>(options)), stub_(Dial(options.address)) {}
+      : peer_(std::make_shared<const Peer>(options)),
+        channel_(Dial(options.address)),
+        stub_(channel_) {}
 
   absl::StatusOr<wire::JoinReplyT> Join(const wire::JoinRequestT& request,
                                         absl::Duration timeout) override {
-    return Call<wire::JoinReply, wire::JoinRequest>(*peer_, stub_, &wire::ChiefService::Stub::Join,
-                                                    request, "JoinReply", timeout);
+    return Call<wire::JoinReply, wire::JoinRequest>(
+        *peer_, *channel_, stub_, &wire::ChiefService::Stub::Join, request, "JoinReply", timeout);
   }
 
   std::unique_ptr<ChiefStream> OpenSession() override {
@@ -138,27 +151,30 @@ class ChiefClientImpl final : public ChiefClient {
 
   absl::StatusOr<wire::StatusReplyT> GetStatus(absl::Duration timeout) override {
     return Call<wire::StatusReply, wire::StatusRequest>(
-        *peer_, stub_, &wire::ChiefService::Stub::Status, {}, "StatusReply", timeout);
+        *peer_, *channel_, stub_, &wire::ChiefService::Stub::Status, {}, "StatusReply", timeout);
   }
 
  private:
   const std::shared_ptr<const Peer> peer_;
+  const std::shared_ptr<grpc::Channel> channel_;
   wire::ChiefService::Stub stub_;
 };
 
 class ShardClientImpl final : public ShardClient {
  public:
   explicit ShardClientImpl(const ChannelOptions& options)
-      : peer_(options), stub_(Dial(options.address)) {}
+      : peer_(options), channel_(Dial(options.address)), stub_(channel_) {}
 
   absl::StatusOr<wire::ConnectReplyT> Connect(const wire::ConnectRequestT& request,
                                               absl::Duration timeout) override {
-    return Call<wire::ConnectReply, wire::ConnectRequest>(
-        peer_, stub_, &wire::ShardService::Stub::Connect, request, "ConnectReply", timeout);
+    return Call<wire::ConnectReply, wire::ConnectRequest>(peer_, *channel_, stub_,
+                                                          &wire::ShardService::Stub::Connect,
+                                                          request, "ConnectReply", timeout);
   }
 
  private:
   const Peer peer_;
+  const std::shared_ptr<grpc::Channel> channel_;
   wire::ShardService::Stub stub_;
 };
 

@@ -37,7 +37,8 @@ class ChiefStream {
 /// Calls the chief. Any thread. Connects with the first call, and again, within about a second,
 /// whenever the connection is lost. Every error names the peer and its address; kUnavailable and
 /// kDeadlineExceeded may be retried, kUnauthenticated, kInvalidArgument, kUnimplemented and
-/// kFailedPrecondition may not. A call fails at once while the peer cannot be reached.
+/// kFailedPrecondition may not. The first call to a peer that
+/// cannot be reached fails at once, later ones within half a second.
 class ChiefClient {
  public:
   static std::unique_ptr<ChiefClient> Create(const ChannelOptions& options);

@@ -1,9 +1,11 @@
 #include "common/rpc/grpc_setup.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 
 #include "common/base/log.h"
@@ -28,6 +30,17 @@ gpr_timespec DeadlineAfter(absl::Duration timeout) {
   const auto bounded = std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24 * 365));
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_micros(absl::ToInt64Microseconds(bounded), GPR_TIMESPAN));
+}
+
+std::vector<std::pair<std::string, int>> FrozenPeerArguments() {
+  return {
+      {GRPC_ARG_HTTP2_BDP_PROBE, 0},
+      // gRPC sets TCP_USER_TIMEOUT to the keepalive timeout, but only where keepalive is on. The
+      // pings themselves stay off (24 days): leases bound the Session and deadlines every other
+      // call, and a long --lease must not be cut short.
+      {GRPC_ARG_KEEPALIVE_TIME_MS, std::numeric_limits<int>::max() - 1},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000},
+  };
 }
 
 }  // namespace weir::rpc

@@ -23,6 +23,7 @@ constexpr KnownReason kKnownReasons[] = {
     {"Network is unreachable", "the network is unreachable"},
     {"Connection timed out", "the connection attempt timed out"},
     {"connect() timed out", "the connection attempt timed out"},
+    {"tcp handshaker shutdown", "the connection attempt timed out"},
     {"Connection reset by peer", "the connection was reset"},
     {"Broken pipe", "the connection was closed"},
     {"Socket closed", "the connection was closed"},

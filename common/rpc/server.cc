@@ -204,6 +204,7 @@ class ServerImpl final : public Server {
     // Else a role that is started twice would share the port in silence.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+    for (const auto& [key, value] : FrozenPeerArguments()) builder.AddChannelArgument(key, value);
     builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
     builder.SetMaxSendMessageSize(kMaxMessageBytes);
     builder.SetResourceQuota(grpc::ResourceQuota("weir").SetMaxThreads(kMaxThreads));
