@@ -12,7 +12,7 @@ namespace {
 
 // A run takes a few ten thousand events; one that takes this many is going round in circles, and
 // what it waits for is then a broken rule.
-constexpr std::uint64_t kMostEvents = 3'000'000;
+constexpr std::uint64_t kMostEvents = 1'000'000;
 constexpr absl::Duration kZombieLives = absl::Seconds(1);
 
 Layout MakeLayout(const Scenario& scenario) {

@@ -32,9 +32,12 @@ class SimCluster {
   std::vector<Violation> Run();
   const History& history() const { return history_; }
   std::uint64_t events() const { return events_; }
+  /// How often what the simulation is for came about: "push Busy" and so on.
+  const std::map<std::string, std::uint64_t>& occurrences() const { return occurrences_; }
 
   // For the members.
   void Record(Event event);
+  void Count(const std::string& occurrence) { ++occurrences_[occurrence]; }
   /// Records a level when it is the highest so far, or beyond its limit.
   void Level(const std::string& what, int value, int limit);
   /// Who a session belongs to; sessions are numbers into this table.
@@ -70,6 +73,7 @@ class SimCluster {
   SimNetwork network_;
   History history_;
   std::map<std::string, int> levels_;
+  std::map<std::string, std::uint64_t> occurrences_;
   std::vector<Session> sessions_;
   std::vector<std::unique_ptr<SimShard>> shards_;
   std::map<Life, std::unique_ptr<SimWorker>> workers_;  // zombies too

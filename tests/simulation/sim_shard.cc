@@ -79,6 +79,7 @@ void SimShard::CheckSpares() {
 void SimShard::TakeSnapshot() {
   if (snapshot_pins_ > 0) return;
   const ps::Shard::Snapshot snapshot = shard_.BeginSnapshot();
+  cluster_.Count("snapshot");
   snapshot_pins_ = snapshot.pins.size();
   for (std::size_t i = 0; i < snapshot.pins.size(); ++i) {
     const BlockId block = cluster_.layout().blocks_of(index_)[i];
@@ -101,6 +102,8 @@ void SimShard::SendPushAck(WorkerIndex /*to*/, const wire::PushAck& sent) {
     cluster_.Record(BlockApplied{index_, BlockId(ack.block()), who, Sequence(ack.sequence()),
                                  Version(ack.version())});
   }
+  cluster_.Count(ack.duplicate() != 0 ? "push duplicate"
+                                      : absl::StrCat("push ", wire::EnumNameCode(ack.code())));
   std::string label;
   if (cluster_.scheduler().tracing()) {
     label = absl::StrCat("ps ", index_.value(), " -> ", ToString(who), " PushAck #", ack.sequence(),
@@ -158,6 +161,7 @@ void SimShard::SendBlock(WorkerIndex to, const wire::PullBlock& header, ps::Bloc
 
 void SimShard::SendPullRefusal(WorkerIndex /*to*/, const wire::PullBlock& header) {
   const Life who = cluster_.LifeOf(header.session());
+  cluster_.Count(absl::StrCat("pull ", wire::EnumNameCode(header.code())));
   std::string label;
   if (cluster_.scheduler().tracing()) {
     label =
@@ -173,6 +177,7 @@ void SimShard::SendPullRefusal(WorkerIndex /*to*/, const wire::PullBlock& header
 
 void SimShard::SendTicket(WorkerIndex /*to*/, const wire::TicketReply& reply) {
   const Life who = cluster_.LifeOf(reply.session());
+  cluster_.Count(absl::StrCat("ticket ", wire::EnumNameTicketOutcome(reply.outcome())));
   std::string label;
   if (cluster_.scheduler().tracing()) {
     label =
