@@ -1,0 +1,102 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/ids.h"
+
+namespace weir::sim {
+
+/// One life of one worker.
+struct Life {
+  WorkerIndex worker;
+  Incarnation incarnation;
+  friend auto operator<=>(const Life&, const Life&) = default;
+};
+
+enum class Operation { kPush, kPull, kTicket };
+
+// What happened, in the order in which it happened. The checker knows nothing else of a run.
+
+/// `sequence` and `step` are a push's.
+struct OperationStarted {
+  Life who;
+  Operation what;
+  Sequence sequence;
+  Step step;
+};
+/// Of the last one of that kind that `who` started.
+struct OperationEnded {
+  Life who;
+  Operation what;
+  absl::Status status;
+};
+/// The life was killed, or declared dead: nobody expects anything of it any more.
+struct LifeOver {
+  Life who;
+};
+struct ShardTookView {
+  ShardIndex shard;
+  ViewNumber view;
+  std::vector<Life> live;
+};
+/// A shard said that it applied a block (not as a duplicate), which is then of `version`.
+struct BlockApplied {
+  ShardIndex shard;
+  BlockId block;
+  Life who;
+  Sequence sequence;
+  Version version;
+};
+struct PullDelivered {
+  Life who;
+  BlockId block;
+  Version version;
+  std::vector<float> values;
+};
+/// Read when the snapshot let go of the block.
+struct SnapshotBlock {
+  BlockId block;
+  Version version;  ///< when the snapshot began
+  std::vector<float> values;
+};
+struct StepGranted {
+  Life who;
+  Step step;
+};
+struct StepCounted {
+  Life who;
+  Step step;
+  Step global_step;  ///< afterwards
+};
+/// Bytes changed between being lent to the network and being given back.
+struct LentBytesChanged {
+  std::string what;
+};
+/// Something that is limited reached `value`.
+struct LevelReached {
+  std::string what;
+  int value = 0;
+  int limit = 0;
+};
+/// A shard wants to close the connection of a worker, although every worker here is correct.
+struct WorkerAccused {
+  WorkerIndex worker;
+  std::string what;
+};
+struct FinalBlock {
+  BlockId block;
+  std::vector<float> values;
+};
+
+using Event = std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
+                           PullDelivered, SnapshotBlock, StepGranted, StepCounted, LentBytesChanged,
+                           LevelReached, WorkerAccused, FinalBlock>;
+using History = std::vector<Event>;
+
+std::string ToString(const Life& life);
+std::string ToString(const Event& event);
+
+}  // namespace weir::sim

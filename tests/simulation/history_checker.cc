@@ -1,0 +1,221 @@
+#include "tests/simulation/history_checker.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/gradient.h"
+
+namespace weir::sim {
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const Expected& expected) : expected_(expected) {
+    for (const Block& block : expected.layout->blocks()) {
+      std::vector<float> values(static_cast<std::size_t>(block.elements));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = InitialValue(block.id, i);
+      versions_.push_back({std::move(values)});
+    }
+  }
+
+  void operator()(const OperationStarted& e) {
+    Worker& worker = workers_[e.who];
+    if (!worker.running.insert(e.what).second) Fail(Rule::kEnds, e, "while one was under way");
+    if (e.what == Operation::kPush) worker.push = {e.sequence, e.step};
+    if (e.what == Operation::kPull) {
+      worker.delivered.clear();
+      worker.pull_from = worker.acknowledged;
+    }
+  }
+
+  void operator()(const OperationEnded& e) {
+    Worker& worker = workers_[e.who];
+    if (worker.running.erase(e.what) == 0) Fail(Rule::kEnds, e, "it had not started");
+    if (!e.status.ok()) {
+      if (!over_.contains(e.who)) Fail(Rule::kEnds, e, "the worker was alive");
+      return;
+    }
+    if (e.what == Operation::kPush) Acknowledge(e, worker);
+    if (e.what == Operation::kPull && worker.delivered.size() != versions_.size()) {
+      Fail(Rule::kPullComplete, e, "with blocks missing");
+    }
+  }
+
+  void operator()(const LifeOver& e) { over_.insert(e.who); }
+
+  void operator()(const ShardTookView& e) {
+    live_[e.shard] = std::set<Life>(e.live.begin(), e.live.end());
+  }
+
+  void operator()(const BlockApplied& e) {
+    if (!live_[e.shard].contains(e.who)) Fail(Rule::kFenced, e, "it is not in the shard's view");
+    if (!applied_.try_emplace({e.who, e.sequence, e.block}, e.version).second) {
+      Fail(Rule::kAppliedOnce, e, "a second time");
+    }
+    auto& versions = versions_[e.block.value()];
+    if (e.version.value() != versions.size()) {
+      Fail(Rule::kVersions, e, absl::StrCat("expected version ", versions.size()));
+    }
+    std::vector<float> next = versions.back();
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      next[i] -= expected_.learning_rate * GradientOf(e.who, e.sequence, e.block, i);
+    }
+    versions.push_back(std::move(next));
+  }
+
+  void operator()(const PullDelivered& e) {
+    Worker& worker = workers_[e.who];
+    if (!worker.running.contains(Operation::kPull)) Fail(Rule::kPullComplete, e, "outside a pull");
+    if (!worker.delivered.insert(e.block).second) Fail(Rule::kPullComplete, e, "again");
+    CheckWhole(e, e.block, e.version, e.values);
+    const auto own = worker.pull_from.find(e.block);
+    if (own != worker.pull_from.end() && e.version < own->second) {
+      Fail(Rule::kReadsOwnWrites, e,
+           absl::StrCat("its own acknowledged push made version ", own->second.value()));
+    }
+  }
+
+  void operator()(const SnapshotBlock& e) { CheckWhole(e, e.block, e.version, e.values); }
+
+  void operator()(const StepGranted& e) {
+    if (!InRange(e.step)) Fail(Rule::kSteps, e, "out of the run's range");
+    if (counted_.contains(e.step)) Fail(Rule::kSteps, e, "it was counted before");
+  }
+
+  void operator()(const StepCounted& e) {
+    if (!InRange(e.step)) Fail(Rule::kSteps, e, "out of the run's range");
+    if (!counted_.insert(e.step).second) Fail(Rule::kSteps, e, "a second time");
+    if (!workers_[e.who].steps.contains(e.step)) {
+      Fail(Rule::kSteps, e, "its push was not acknowledged");
+    }
+    if (e.global_step.value() != expected_.start_step.value() + counted_.size()) {
+      Fail(Rule::kSteps, e, "the global step does not count the steps");
+    }
+  }
+
+  void operator()(const LentBytesChanged& e) { Fail(Rule::kLentBytes, e, "before they were sent"); }
+  void operator()(const LevelReached& e) {
+    if (e.value < 0 || e.value > e.limit) Fail(Rule::kLimits, e, "beyond the limit");
+  }
+  void operator()(const WorkerAccused& e) { Fail(Rule::kNobodyAccused, e, "wrongly"); }
+  void operator()(const FinalBlock& e) {
+    if (e.values != versions_[e.block.value()].back()) {
+      Fail(Rule::kSerialSum, e, "not the serial sum");
+    }
+  }
+
+  std::vector<Violation> Finish() {
+    const std::uint64_t steps = expected_.max_steps.value() - expected_.start_step.value();
+    if (counted_.size() > steps || (!expected_.stopped && counted_.size() < steps)) {
+      Add(Rule::kSteps, absl::StrCat(counted_.size(), " steps were counted, not ", steps));
+    }
+    for (const auto& [life, worker] : workers_) {
+      if (!over_.contains(life) && !worker.running.empty()) {
+        Add(Rule::kEnds, absl::StrCat("an operation of ", ToString(life), " never ended"));
+      }
+    }
+    return std::move(violations_);
+  }
+
+ private:
+  struct Worker {
+    std::set<Operation> running;
+    std::pair<Sequence, Step> push;           // the last one started
+    std::map<BlockId, Version> acknowledged;  // of its last acknowledged push
+    std::map<BlockId, Version> pull_from;     // `acknowledged` when the pull started
+    std::set<BlockId> delivered;              // of the last pull
+    std::set<Step> steps;                     // of its acknowledged pushes
+  };
+
+  void Acknowledge(const OperationEnded& e, Worker& worker) {
+    const auto [sequence, step] = worker.push;
+    worker.steps.insert(step);
+    for (const Block& block : expected_.layout->blocks()) {
+      const auto applied = applied_.find({e.who, sequence, block.id});
+      if (applied == applied_.end()) {
+        Fail(Rule::kAcknowledged, e,
+             absl::StrCat("block ", block.id.value(), " of push #", sequence.value(),
+                          " was not applied"));
+        continue;
+      }
+      worker.acknowledged[block.id] = applied->second;
+    }
+  }
+
+  void CheckWhole(const Event& e, BlockId block, Version version,
+                  const std::vector<float>& values) {
+    const auto& versions = versions_[block.value()];
+    if (version.value() >= versions.size()) {
+      Fail(Rule::kWholeBlocks, e, "there is no such version");
+    } else if (values != versions[version.value()]) {
+      Fail(Rule::kWholeBlocks, e, "these are not the values of that version");
+    }
+  }
+
+  bool InRange(Step step) const {
+    return step > expected_.start_step && step <= expected_.max_steps;
+  }
+  void Fail(Rule rule, const Event& event, absl::string_view why) {
+    Add(rule, absl::StrCat(ToString(event), ": ", why));
+  }
+  void Add(Rule rule, std::string what) {
+    const auto same = [&](const Violation& v) { return v.rule == rule; };
+    if (std::ranges::none_of(violations_, same)) violations_.push_back({rule, std::move(what)});
+  }
+
+  const Expected expected_;
+  std::vector<Violation> violations_;
+  std::map<Life, Worker> workers_;
+  std::set<Life> over_;
+  std::map<ShardIndex, std::set<Life>> live_;
+  std::map<std::tuple<Life, Sequence, BlockId>, Version> applied_;
+  std::vector<std::vector<std::vector<float>>> versions_;  // by block, then version
+  std::set<Step> counted_;
+};
+
+}  // namespace
+
+const char* RuleName(Rule rule) {
+  switch (rule) {
+    case Rule::kAppliedOnce:
+      return "applied once";
+    case Rule::kAcknowledged:
+      return "acknowledged is applied";
+    case Rule::kVersions:
+      return "versions count updates";
+    case Rule::kFenced:
+      return "fenced is not applied";
+    case Rule::kSerialSum:
+      return "serial sum";
+    case Rule::kWholeBlocks:
+      return "whole blocks";
+    case Rule::kReadsOwnWrites:
+      return "reads own writes";
+    case Rule::kPullComplete:
+      return "pull complete";
+    case Rule::kSteps:
+      return "steps";
+    case Rule::kEnds:
+      return "every wait ends";
+    case Rule::kLimits:
+      return "limits";
+    case Rule::kLentBytes:
+      return "lent bytes";
+    case Rule::kNobodyAccused:
+      return "nobody is accused";
+  }
+  return "?";
+}
+
+std::vector<Violation> CheckHistory(const History& history, const Expected& expected) {
+  Checker checker(expected);
+  for (const Event& event : history) std::visit(checker, event);
+  return checker.Finish();
+}
+
+}  // namespace weir::sim

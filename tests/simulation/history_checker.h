@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/model/layout.h"
+#include "tests/simulation/history.h"
+
+namespace weir::sim {
+
+/// What weir claims.
+enum class Rule {
+  kAppliedOnce,     ///< no block of a push is applied twice
+  kAcknowledged,    ///< an acknowledged push is applied, every block of it
+  kVersions,        ///< a block's versions count its updates one by one
+  kFenced,          ///< nothing of a life that is not in the shard's view is applied
+  kSerialSum,       ///< the final weights are the serial sum of what was applied
+  kWholeBlocks,     ///< what is pulled or saved is exactly one version of a block
+  kReadsOwnWrites,  ///< a pull follows the worker's own acknowledged pushes
+  kPullComplete,    ///< a pull delivers every block once, and only while it goes on
+  kSteps,           ///< each step counted once, after its push; the job ends at exactly max
+  kEnds,            ///< every operation of the living ends, well, and one at a time
+  kLimits,          ///< nothing passes its limit
+  kLentBytes,       ///< nobody writes to bytes that the network reads
+  kNobodyAccused,   ///< correct workers are not taken for malicious ones
+};
+
+const char* RuleName(Rule rule);
+
+struct Violation {
+  Rule rule;
+  std::string what;
+};
+
+struct Expected {
+  const Layout* layout;
+  float learning_rate;
+  Step start_step;
+  Step max_steps;
+  bool stopped = false;  ///< training was stopped before max_steps, perhaps
+};
+
+/// Judges a whole run; at most one violation a rule. Pure. Gradients are GradientOf's.
+std::vector<Violation> CheckHistory(const History& history, const Expected& expected);
+
+}  // namespace weir::sim
