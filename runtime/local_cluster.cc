@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -153,7 +153,9 @@ class LocalCluster {
     std::vector<pollfd> waits;
     for (const ChildProcess& member : members_) {
       if (member.end().has_value()) continue;
-      descriptors.emplace_back(pidfd_open(member.pid(), 0));
+      // By number: glibc 2.36's header forgets that C++ includes it too.
+      descriptors.emplace_back(
+          static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
       waits.push_back({.fd = descriptors.back().get(), .events = POLLIN, .revents = 0});
     }
     poll(waits.data(), waits.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)));

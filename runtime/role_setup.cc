@@ -12,6 +12,7 @@
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
+#include "runtime/stop_signal.h"
 
 namespace weir {
 namespace {
@@ -96,6 +97,7 @@ std::string HostId() {
 }
 
 RoleEnd EndOf(const absl::Status& status) {
+  if (absl::IsCancelled(status) && StopSignal::received()) return {0, "told to stop"};
   return {static_cast<int>(ExitCodeOf(status)), std::string(status.message())};
 }
 
