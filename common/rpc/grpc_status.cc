@@ -130,7 +130,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 std::string ShortReason(const grpc::Status& status) {
   const std::string message = status.error_message();
-  // Only gRPC itself answers with these two; a handler's own words are passed on whole.
+  // gRPC itself answers with these two; the words of a handler, with other codes, pass on whole.
   const bool from_grpc = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (from_grpc) {
@@ -142,10 +142,10 @@ std::string ShortReason(const grpc::Status& status) {
   }
   absl::string_view text = message;
   constexpr absl::string_view kLast = "last error: ";
-  if (const std::size_t last = text.rfind(kLast); last != absl::string_view::npos)
+  if (const std::size_t last = text.rfind(kLast); from_grpc && last != absl::string_view::npos)
     text.remove_prefix(last + kLast.size());
   // gRPC appends its debug tree as JSON.
-  text = text.substr(0, text.find(" {\""));
+  if (from_grpc) text = text.substr(0, text.find(" {\""));
   constexpr std::size_t kLongest = 1000;
   return std::string(text.substr(0, kLongest));
 }

@@ -38,8 +38,7 @@ TEST(GrpcStatus, NamesPeerAddressAndReason) {
 TEST(GrpcStatus, PassesAHandlersWordsOnWhole) {
   const absl::Status sent = absl::FailedPreconditionError("last error: Connection refused");
   EXPECT_EQ(FromGrpc(ToGrpc(sent), "chief", "h:1").message(),
-            "chief at h:1: "
-            "Connection refused");
+            "chief at h:1: last error: Connection refused");
   const absl::Status words = absl::InvalidArgumentError("Socket closed, says the handler");
   EXPECT_EQ(FromGrpc(ToGrpc(words), "chief", "h:1").message(),
             "chief at h:1: Socket closed, says the handler");
