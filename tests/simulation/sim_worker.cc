@@ -55,7 +55,7 @@ absl::Time SimWorker::deadline() const { return now() + kPatience; }
 
 void SimWorker::Start() {
   if (std::exchange(started_, true)) return;
-  AskForStep(std::nullopt);
+  AskForStep(std::nullopt, wire::TicketAction::Next);
   SetAlarm();
 }
 
@@ -80,14 +80,19 @@ void SimWorker::OnTicketReply(ShardIndex shard, const wire::TicketReply& reply) 
   Proceed();
 }
 
-void SimWorker::AskForStep(std::optional<Step> completed) {
-  releasing_ = completed && life_.worker != WorkerIndex(0) &&
-               cluster_.random().Chance(cluster_.scenario().release_early);
+void SimWorker::AskForStep(std::optional<Step> completed, wire::TicketAction action) {
   running_.insert(Operation::kTicket);
   cluster_.Record(OperationStarted{life_, Operation::kTicket, {}, {}});
-  logic_.StartTicket(now(), completed,
-                     releasing_ ? wire::TicketAction::Release : wire::TicketAction::Next,
-                     deadline());
+  logic_.StartTicket(now(), completed, action, deadline());
+}
+
+void SimWorker::FinishStep() {
+  AskForStep(step_, LeavesNow() ? wire::TicketAction::Release : wire::TicketAction::Next);
+}
+
+bool SimWorker::LeavesNow() {
+  return life_.worker != WorkerIndex(0) &&
+         cluster_.random().Chance(cluster_.scenario().release_early);
 }
 
 void SimWorker::StartPull() {
@@ -117,7 +122,7 @@ void SimWorker::Proceed() {
   if (!done_ && Ended(Operation::kPull, logic_.pull_result()) && running_.empty()) {
     // After a pull that went on longer than its push, the next step; else the push.
     if (!done_ && pushed_) {
-      AskForStep(step_);
+      FinishStep();
     } else if (!done_) {
       StartPush();
     }
@@ -126,7 +131,7 @@ void SimWorker::Proceed() {
     pushed_ = true;
     // After a failed push its sends may go on, so only now.
     if (!done_) SpoilGradients();
-    if (!done_ && running_.empty()) AskForStep(step_);
+    if (!done_ && running_.empty()) FinishStep();
   }
   if (!done_) ProceedFromTicket();
   SetAlarm();
@@ -143,6 +148,9 @@ void SimWorker::ProceedFromTicket() {
   step_ = (*result)->step;
   pushed_ = false;
   cluster_.Record(StepGranted{life_, step_});
+  if (LeavesNow()) {
+    return AskForStep(std::nullopt, wire::TicketAction::Release);  // with the step in hand
+  }
   StartPull();
 }
 

@@ -35,7 +35,9 @@ class SimWorker final : private ClientOutput {
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
 
-  void AskForStep(std::optional<Step> completed);
+  void AskForStep(std::optional<Step> completed, wire::TicketAction action);
+  void FinishStep();
+  bool LeavesNow();
   void StartPull();
   void StartPush();
   /// Looks at what has ended, goes on, and sets the alarm.
@@ -57,7 +59,6 @@ class SimWorker final : private ClientOutput {
   std::set<Operation> running_;
   bool started_ = false;
   bool done_ = false;
-  bool releasing_ = false;
   Step step_;
   bool pushed_ = false;  // step_'s push is acknowledged
   Sequence sequence_;
