@@ -176,12 +176,14 @@ class ShardCalls final : public wire::ShardService::Service {
 
   grpc::Status Connect(grpc::ServerContext* context, const Message<wire::ConnectRequest>* request,
                        Message<wire::ConnectReply>* reply) override {
+    if (handler_ == nullptr)
+      return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "this process hosts no ps");
     return Answer(*check_, *context, "ConnectRequest", *request, reply,
                   [this](const wire::ConnectRequestT& ask) { return handler_->Connect(ask); });
   }
 
  private:
-  ShardHandler* const handler_;
+  ShardHandler* const handler_;  // null where no ps is hosted
   const TokenCheck* const check_;
 };
 
@@ -193,8 +195,7 @@ class ServerImpl final : public Server {
         check_(options.token),
         chief_calls_(chief, &check_),
         shard_calls_(shard, &check_),
-        serves_chief_(chief != nullptr),
-        serves_shard_(shard != nullptr) {}
+        serves_chief_(chief != nullptr) {}
 
   ~ServerImpl() override { Shutdown(absl::ZeroDuration()); }
 
@@ -216,7 +217,8 @@ class ServerImpl final : public Server {
     for (std::size_t i = 0; i < addresses.size(); ++i)
       builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
     if (serves_chief_) builder.RegisterService(&chief_calls_);
-    if (serves_shard_) builder.RegisterService(&shard_calls_);
+    // gRPC starts no server without a service, not even for health: a worker's refuses every call.
+    builder.RegisterService(&shard_calls_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return false;
     SetServing(false);
@@ -249,7 +251,6 @@ class ServerImpl final : public Server {
   ChiefCalls chief_calls_;
   ShardCalls shard_calls_;
   const bool serves_chief_;
-  const bool serves_shard_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
   Mutex shutdown_mutex_;
