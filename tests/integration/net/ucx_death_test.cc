@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -51,8 +52,7 @@ class PeerProcess {
     out_ = fdopen(from_child[0], "r");
   }
   ~PeerProcess() {
-    Signal(SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    Kill();
     std::fclose(in_);
     std::fclose(out_);
   }
@@ -66,7 +66,13 @@ class PeerProcess {
     std::fprintf(in_, "%s\n", absl::BytesToHexString(address).c_str());
     std::fflush(in_);
   }
-  void Signal(int number) const { kill(pid_, number); }
+  void Freeze() const { kill(pid_, SIGSTOP); }
+  // And takes its exit status: UCX's shm takes a zombie for alive.
+  void Kill() {
+    if (pid_ == 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
 
  private:
   pid_t pid_ = 0;
@@ -132,7 +138,7 @@ TEST_P(UcxDeathTest, NoticesAKilledIdlePeer) {
   PeerProcess process(GetParam());
   TransportNode node(Create());
   const PeerId peer = Meet(node, process);
-  process.Signal(SIGKILL);
+  process.Kill();
   ExpectDown(node, peer, 1);
 }
 
@@ -144,13 +150,13 @@ TEST_P(UcxDeathTest, ReportsTheSendsToAKilledPeer) {
     TransportNode node(Create());
     const PeerId peer = Meet(node, process);
     // Once frozen before, once in the middle of the work.
-    if (round == 0) process.Signal(SIGSTOP);
+    if (round == 0) process.Freeze();
     SendMany(node, peer, kCount, payload);
     if (round == 2) {
       EXPECT_TRUE(node.WaitUntil(
           [](const TransportNode::Record& record) { return record.messages.size() >= 20; }));
     }
-    process.Signal(SIGKILL);
+    process.Kill();
     ExpectDown(node, peer, kCount + 1);
   }
 }
@@ -161,7 +167,7 @@ TEST_P(UcxDeathTest, LetsGoOfAFrozenPeer) {
   PeerProcess process(GetParam());
   TransportNode node(Create());
   const PeerId peer = Meet(node, process);
-  process.Signal(SIGSTOP);
+  process.Freeze();
   SendMany(node, peer, kCount, payload);
   node.Run([&](Transport& t) { t.Disconnect(peer); });
   EXPECT_TRUE(node.WaitUntil(
