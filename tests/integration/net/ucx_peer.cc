@@ -1,0 +1,66 @@
+// A process for ucx_death_test: `ucx_peer tcp|shm` writes its address to stdout, reads that of its
+// peer from stdin (a line of hex each), greets it, and then answers each message until it is
+// killed.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "common/net/ucx/ucx_transport.h"
+
+namespace weir {
+namespace {
+
+class Echo : public net::TransportEvents {
+ public:
+  Echo(net::Transport& transport, net::PeerId peer) : transport_(transport), peer_(peer) {}
+  void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan) override {
+    transport_.Send(peer_, type, header, {}, nullptr, net::SendToken(1));
+  }
+  void OnSent(net::SendToken, const absl::Status&) override {}
+  void OnPeerDown(net::PeerId, const absl::Status&) override { gone_ = true; }
+  bool gone() const { return gone_; }
+
+ private:
+  net::Transport& transport_;
+  net::PeerId peer_;
+  bool gone_ = false;
+};
+
+int Run(const std::string& fabric) {
+  net::UcxOptions options;
+  options.fabric = fabric == "shm" ? net::UcxFabric::kShm : net::UcxFabric::kTcp;
+  options.loopback_only = true;
+  auto transport = net::UcxTransport::Create(options);
+  if (!transport.ok()) {
+    std::cerr << transport.status() << "\n";
+    return 1;
+  }
+  std::cout << absl::BytesToHexString((*transport)->address()) << std::endl;
+  std::string address;
+  std::getline(std::cin, address);
+  auto peer = (*transport)->Connect(absl::HexStringToBytes(address), "test");
+  if (!peer.ok()) {
+    std::cerr << peer.status() << "\n";
+    return 1;
+  }
+  Echo echo(**transport, *peer);
+  (*transport)->Send(*peer, 1, {}, {}, nullptr, net::SendToken(1));
+  while (!echo.gone()) {
+    if (!(*transport)->Progress(echo)) (*transport)->Wait(absl::Seconds(1));
+  }
+  transport->reset();
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir
+
+int main(int argc, char** argv) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (argc != 2 || getppid() == 1) return 2;
+  return weir::Run(argv[1]);
+}
