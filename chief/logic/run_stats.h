@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "chief/logic/member_id.h"
+#include "chief/logic/summary_data.h"
+#include "schemas/chief_generated.h"
+
+namespace weir::chief {
+
+/// What the shards counted in this run, merged. Each shard's newest report counts, in whole.
+class RunStats {
+ public:
+  /// `counter_ps` is the shard with the step counter.
+  explicit RunStats(std::uint32_t counter_ps) : counter_ps_(counter_ps) {}
+
+  void OnStats(std::uint32_t ps, const wire::ShardStatsT& stats);
+  void OnPaths(MemberId from, const wire::PathsT& paths);
+
+  /// Steps of this run that every shard acknowledged, as the step counter counted them.
+  std::uint64_t completed_steps() const;
+  PushCounts pushes() const;
+  StalenessFigures staleness() const;
+  ByteCounts bytes() const;
+  /// From the first ticket to the last acknowledgement, on the step counter's clock.
+  double train_seconds() const;
+  std::vector<PathTaken> paths() const;
+  /// The path kinds of one member, each once: "message".
+  std::string PathsOf(MemberId member) const;
+
+ private:
+  std::uint64_t Applied(std::size_t worker) const;
+
+  const std::uint32_t counter_ps_;
+  std::map<std::uint32_t, wire::ShardStatsT> stats_;
+  std::map<MemberId, std::vector<PathTaken>> paths_;
+};
+
+}  // namespace weir::chief
