@@ -1,0 +1,113 @@
+#include "chief/summary.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/unique_fd.h"
+
+namespace weir::chief {
+namespace {
+
+// Keys in the order in which README lists them.
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+// A float as people write it: 0.9103, not 0.910300016403198.
+Json Rounded(const std::optional<float>& value) {
+  if (!value.has_value() || !std::isfinite(*value)) return nullptr;
+  return std::round(static_cast<double>(*value) * 1e6) / 1e6;
+}
+
+Json Paths(const Summary& summary) {
+  Json paths = Json::array();
+  for (const PathTaken& path : summary.paths) {
+    paths.push_back({{"from", path.from}, {"to", path.to}, {"path", path.path}});
+  }
+  return paths;
+}
+
+Json Members(const Summary& summary) {
+  Json members = Json::array();
+  for (const MemberSummary& member : summary.members) {
+    members.push_back({{"role", member.role},
+                       {"index", member.index},
+                       {"pid", member.pid},
+                       {"exit_code", OrNull(member.exit_code)},
+                       {"peak_rss_bytes", OrNull(member.peak_rss_bytes)}});
+  }
+  return members;
+}
+
+absl::Status FileError(absl::string_view what, const std::string& path) {
+  return absl::InternalError(
+      absl::StrCat("cannot ", what, " the summary ", path, ": ", std::strerror(errno)));
+}
+
+absl::Status WriteAll(int fd, absl::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError("write", path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string SummaryToJson(const Summary& summary) {
+  Json json;
+  json["job"] = summary.job;
+  json["mode"] = summary.mode;
+  json["ps"] = summary.ps;
+  json["workers"] = summary.workers;
+  json["global_step"] = summary.global_step;
+  json["wall_seconds"] = summary.wall_seconds;
+  json["train_seconds"] = summary.train_seconds;
+  json["steps_per_second"] = summary.steps_per_second;
+  json["examples_per_second"] = summary.examples_per_second;
+  json["final_loss"] = Rounded(summary.final_loss);
+  json["test_accuracy"] = Rounded(summary.test_accuracy);
+  json["paths"] = Paths(summary);
+  json["pushes"] = {{"acknowledged", summary.pushes.acknowledged},
+                    {"applied", summary.pushes.applied},
+                    {"duplicates", summary.pushes.duplicates},
+                    {"dropped", summary.pushes.dropped},
+                    {"lost", summary.pushes.lost}};
+  json["staleness"] = {{"p50", summary.staleness.p50},
+                       {"p99", summary.staleness.p99},
+                       {"max", summary.staleness.max}};
+  json["bytes"] = {{"pushed", summary.bytes.pushed}, {"pulled", summary.bytes.pulled}};
+  json["members"] = Members(summary);
+  json["checkpoint"] = summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint);
+  // Texts come from peers: what is not UTF-8 is replaced, never thrown about.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::Status WriteSummary(const Summary& summary, const std::string& path) {
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd.valid()) return FileError("create", path);
+  absl::Status written = WriteAll(fd.get(), SummaryToJson(summary), path);
+  if (written.ok() && fsync(fd.get()) != 0) written = FileError("sync", path);
+  fd.reset();
+  if (written.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    written = FileError("rename", path);
+  }
+  if (!written.ok()) unlink(temporary.c_str());
+  return written;
+}
+
+}  // namespace weir::chief
