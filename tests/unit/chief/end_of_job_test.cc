@@ -133,9 +133,9 @@ TEST(EndTest, AnAnswerToAnEarlierQuestionDoesNotSettleTheStep) {
   ASSERT_EQ(cluster.CountOf(Ps(0), ChiefBody::SendStats), 1);
   cluster.Finish(0);
   cluster.Finish(1);
-  cluster.AnswerStats(0, Completed({58, 40}));
+  cluster.AnswerStatsOnce(0, Completed({58, 40}));
   EXPECT_EQ(cluster.NewestCheckpointId(0), 0u);
-  cluster.AnswerStats(0, Completed({59, 40}));
+  cluster.AnswerStatsOnce(0, Completed({59, 40}));
   cluster.CompleteCheckpoint();
   EXPECT_EQ(cluster.output.commits[0].step, Step(99));
 }

@@ -119,6 +119,14 @@ void SimulatedCluster::CompleteCheckpoint() {
 }
 
 void SimulatedCluster::AnswerStats(std::uint32_t ps, wire::ShardStatsT stats) {
+  const SessionId session = sessions.at(Ps(ps));
+  do {
+    AnswerStatsOnce(ps, stats);
+  } while (stats_answered_[session] < CountOf(Ps(ps), wire::ChiefBody::SendStats));
+}
+
+void SimulatedCluster::AnswerStatsOnce(std::uint32_t ps, wire::ShardStatsT stats) {
+  ++stats_answered_[sessions.at(Ps(ps))];
   wire::StatsT answer;
   answer.stats = std::make_unique<wire::ShardStatsT>(std::move(stats));
   Say(Ps(ps), std::move(answer));

@@ -79,7 +79,9 @@ class SimulatedCluster {
   void Commit(absl::Status status = absl::OkStatus());
   /// Every ps answers the newest TakeCheckpoint, and the commit succeeds.
   void CompleteCheckpoint();
+  /// Answers every SendStats that is unanswered (at least one message).
   void AnswerStats(std::uint32_t ps, wire::ShardStatsT stats = {});
+  void AnswerStatsOnce(std::uint32_t ps, wire::ShardStatsT stats);
   void Evaluated(MemberId id, std::uint64_t step, float accuracy, std::string error = "");
   void Goodbye(MemberId id, int exit_code = 0, std::string reason = "done");
   void Die(MemberId id);
@@ -106,6 +108,7 @@ class SimulatedCluster {
  private:
   bool Beats(MemberId id) const;
   std::uint64_t next_session_ = 1;
+  std::map<SessionId, int> stats_answered_;
 };
 
 }  // namespace weir::chief
