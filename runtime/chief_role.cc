@@ -29,7 +29,6 @@ std::set<std::uint32_t> Indices(const std::map<int, std::string>& tasks) {
 
 absl::Status ChiefRole::Prepare() {
   const std::string& model_dir = setup_.options.model_dir;
-  WEIR_RETURN_IF_ERROR(CheckWritable(model_dir));
   nonce_ = absl::StrCat(RandomId());
   WEIR_RETURN_IF_ERROR(WriteNonce(model_dir, nonce_));
   WEIR_ASSIGN_OR_RETURN(const std::optional<CheckpointPath> newest, NewestCheckpoint(model_dir));

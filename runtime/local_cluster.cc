@@ -85,7 +85,7 @@ class LocalCluster {
     WEIR_RETURN_IF_ERROR(Start(base));
     chief_pid_ = members_.front().pid();
     const auto port = members_.front().WaitUntilServing(kStartTimeout);
-    if (!port.ok()) return StartError(port.status());
+    if (!port.ok()) return ChiefStart(port.status());
     base.chief_address = absl::StrCat("127.0.0.1:", *port);
     std::vector<Task> tasks;
     for (int i = 0; i < arguments_.ps; ++i) tasks.push_back({RoleType::kPs, i});
@@ -108,14 +108,16 @@ class LocalCluster {
     return absl::OkStatus();
   }
 
-  // A chief that refuses to start has said why; its exit code is the answer.
-  absl::Status StartError(const absl::Status& status) {
+  // A chief that refuses to start has said why; its exit code is the answer. One that ends with 0
+  // found the job done.
+  absl::Status ChiefStart(const absl::Status& status) {
     const absl::Time give_up = MonotonicNow() + absl::Seconds(2);
     while (!members_.front().Poll().has_value() && MonotonicNow() < give_up) {
       WaitForExit(absl::Milliseconds(100));
     }
     const auto& end = members_.front().end();
-    if (!end.has_value() || end->exit_code == 0) return status;
+    if (!end.has_value()) return status;
+    if (end->exit_code == 0) return absl::OkStatus();
     return WithExitCode(status, static_cast<ExitCode>(end->exit_code));
   }
 

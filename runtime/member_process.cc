@@ -9,11 +9,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "chief/summary.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
 #include "common/checkpoint/checkpoint_directory.h"
+#include "common/checkpoint/model_dir.h"
 #include "common/rpc/server.h"
 #include "jobs/registry.h"
 #include "runtime/chief_role.h"
@@ -94,12 +96,28 @@ class MemberProcess {
   absl::StatusOr<bool> AlreadyDone() {
     const std::string& folder = setup_.options.model_dir;
     const Step max(setup_.max_steps);
-    WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
-    if (final_one.has_value()) {
-      LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
-              setup_.max_steps);
+    if (HostsChief(setup_.cluster) || setup_.cluster.self.role == RoleType::kPs) {
+      WEIR_RETURN_IF_ERROR(CheckWritable(folder));  // they write checkpoints there
     }
-    return final_one.has_value();
+    WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
+    if (!final_one.has_value()) return false;
+    LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
+            setup_.max_steps);
+    if (HostsChief(setup_.cluster)) WEIR_RETURN_IF_ERROR(SummarizeNothing(*final_one));
+    return true;
+  }
+
+  // Who asked for a summary gets one of a run without steps, too.
+  absl::Status SummarizeNothing(const CheckpointPath& checkpoint) const {
+    if (setup_.options.summary.empty()) return absl::OkStatus();
+    chief::Summary summary;
+    summary.job = setup_.options.job;
+    summary.mode = setup_.options.mode;
+    summary.ps = static_cast<std::uint64_t>(setup_.cluster.ps_count());
+    summary.workers = static_cast<std::uint64_t>(setup_.cluster.worker_count());
+    summary.global_step = checkpoint.step.value();
+    summary.checkpoint = checkpoint.name;
+    return chief::WriteSummary(summary, setup_.options.summary);
   }
 
   absl::Status Listen() {
