@@ -25,8 +25,9 @@ namespace weir::net {
 /// UCX active messages over tcp or shared memory, always with peer error handling, always eager:
 /// a rendezvous would let later messages overtake. One UCP worker.
 ///
-/// UCX trusts the fabric: whoever reaches its ports and speaks its wire-up can abort the process
-/// (random bytes cannot). Bind to trusted networks.
+/// UCX trusts the fabric: random bytes at its ports do nothing, but whoever sends its magic number
+/// and then nonsense makes 1.13 abort (tcp_ep.c, an assertion on the length). Bind to trusted
+/// networks.
 class UcxTransport final : public Transport {
  public:
   /// Errors: as UcxContext::Create, and kResourceExhausted for ports or descriptors.
