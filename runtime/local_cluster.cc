@@ -22,7 +22,6 @@
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "jobs/registry.h"
 #include "runtime/child_process.h"
 #include "runtime/local_summary.h"
 #include "runtime/progress_display.h"
@@ -45,7 +44,8 @@ absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
 
 class LocalCluster {
  public:
-  explicit LocalCluster(LocalArguments arguments) : arguments_(std::move(arguments)) {}
+  LocalCluster(LocalArguments arguments, std::vector<std::string> command)
+      : arguments_(std::move(arguments)), command_(std::move(command)) {}
   ~LocalCluster() {
     KillRest();
     std::error_code ignored;
@@ -66,7 +66,6 @@ class LocalCluster {
 
  private:
   absl::Status Prepare() {
-    WEIR_RETURN_IF_ERROR(CreateJob(arguments_.job.job).status());
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }
@@ -99,11 +98,13 @@ class LocalCluster {
     return absl::OkStatus();
   }
 
-  absl::Status Start(const MemberAssignment& assignment) {
+  absl::Status Start(MemberAssignment assignment) {
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
-    WEIR_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(assignment, ToFlags(job),
-                                                                  job.token, display_.log_fd()));
+    assignment.job_flags = ToFlags(job);
+    WEIR_ASSIGN_OR_RETURN(
+        ChildProcess child,
+        ChildProcess::Spawn(std::move(assignment), command_, job.token, display_.log_fd()));
     members_.push_back(std::move(child));
     return absl::OkStatus();
   }
@@ -156,8 +157,7 @@ class LocalCluster {
     for (const ChildProcess& member : members_) {
       if (member.end().has_value()) continue;
       // By number: glibc 2.36's header forgets that C++ includes it too.
-      descriptors.emplace_back(
-          static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
+      descriptors.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
       waits.push_back({.fd = descriptors.back().get(), .events = POLLIN, .revents = 0});
     }
     poll(waits.data(), waits.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)));
@@ -194,6 +194,7 @@ class LocalCluster {
   std::string ChiefSummaryPath() const { return absl::StrCat(scratch_, "/summary.json"); }
 
   LocalArguments arguments_;
+  const std::vector<std::string> command_;
   std::string scratch_;
   StopSignal stop_;
   ProgressDisplay display_;
@@ -204,8 +205,9 @@ class LocalCluster {
 
 }  // namespace
 
-absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments) {
-  return LocalCluster(arguments).Run();
+absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments,
+                                    std::vector<std::string> command) {
+  return LocalCluster(arguments, std::move(command)).Run();
 }
 
 }  // namespace weir

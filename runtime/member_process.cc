@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +17,8 @@
 #include "common/base/unique_fd.h"
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/model_dir.h"
+#include "common/config/options.h"
 #include "common/rpc/server.h"
-#include "jobs/registry.h"
 #include "runtime/chief_role.h"
 #include "runtime/evaluator_role.h"
 #include "runtime/ps_role.h"
@@ -66,7 +67,8 @@ int Conclude(const RoleEnd& end) {
 class MemberProcess {
  public:
   explicit MemberProcess(const MemberOptions& member)
-      : ready_fd_(member.ready_fd), setup_{.cluster = member.cluster, .options = member.options} {}
+      : ready_fd_(member.ready_fd),
+        setup_{.cluster = member.cluster, .options = member.options, .job = member.job} {}
 
   absl::StatusOr<int> Run() {
     WEIR_RETURN_IF_ERROR(Prepare());
@@ -81,13 +83,11 @@ class MemberProcess {
 
  private:
   absl::Status Prepare() {
-    WEIR_ASSIGN_OR_RETURN(job_, CreateJob(setup_.options.job));
-    auto layout = Layout::Create(job_->tensors(), setup_.cluster.ps_count());
+    auto layout = Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count());
     WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
     layout_.emplace(*std::move(layout));
-    setup_.job = job_.get();
     setup_.layout = &*layout_;
-    setup_.max_steps = setup_.options.max_steps.value_or(job_->default_max_steps());
+    setup_.max_steps = setup_.options.max_steps.value_or(setup_.job->default_max_steps());
     setup_.own_address = ListedAddress(setup_.cluster);
     return absl::OkStatus();
   }
@@ -195,7 +195,6 @@ class MemberProcess {
 
   const int ready_fd_;
   RoleSetup setup_;
-  std::unique_ptr<Job> job_;
   std::optional<Layout> layout_;
   StopSignal stop_;
   std::unique_ptr<ChiefRole> chief_;
@@ -206,5 +205,24 @@ class MemberProcess {
 }  // namespace
 
 absl::StatusOr<int> RunMember(const MemberOptions& member) { return MemberProcess(member).Run(); }
+
+absl::StatusOr<std::optional<MemberAssignment>> AssignedMember() {
+  const char* text = std::getenv(kMemberVariable);
+  if (text == nullptr) return std::optional<MemberAssignment>();
+  WEIR_ASSIGN_OR_RETURN(MemberAssignment assignment, MemberAssignment::FromText(text));
+  unsetenv(kMemberVariable);
+  WEIR_RETURN_IF_ERROR(DieWithParent(assignment.parent));
+  return std::optional<MemberAssignment>(std::move(assignment));
+}
+
+absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job) {
+  WEIR_ASSIGN_OR_RETURN(const RunArguments parsed,
+                        ParseRun(assignment.job_flags, ProcessEnvironment()));
+  StartLogging(assignment.task.ToString(), parsed.job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  return RunMember({.job = &job,
+                    .cluster = assignment.ToCluster(),
+                    .options = parsed.job,
+                    .ready_fd = assignment.ready_fd});
+}
 
 }  // namespace weir
