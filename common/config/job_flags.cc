@@ -67,7 +67,8 @@ FlagTable SavingFlags(JobOptions& job) {
 
 FlagTable NetworkFlags(JobOptions& job) {
   return {
-      {"--transport", "auto|tcp|shm", "how pushes and pulls travel", TransportValue(job.transport)},
+      {"--transport", "auto|tcp|shm", "how pushes and pulls travel; auto is tcp",
+       TransportValue(job.transport)},
       {"--net-devices", "LIST", "network devices for UCX, with commas between",
        Text(job.net_devices, CheckDeviceList), "UCX's choice"},
       {"--ucx-port-range", "A-B", "TCP ports for UCX", Text(job.ucx_port_range, CheckPortRange),
@@ -82,7 +83,7 @@ FlagTable PatienceFlags(JobOptions& job) {
       {"--start-deadline", "S", "seconds to find the other roles",
        SecondsIn(job.start_deadline, 0.1, kDay)},
       // Renewed every second: a lease must outlast one renewal that is late.
-      {"--lease", "S", "seconds without a sign of life before a role counts as lost",
+      {"--lease", "S", "seconds without a sign of life before a role counts as lost; from 2",
        SecondsIn(job.lease, 2, kDay)},
       {"--grace", "S", "seconds for a checkpoint after SIGTERM or SIGINT",
        SecondsIn(job.grace, 0, kDay)},
