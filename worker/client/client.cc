@@ -31,6 +31,9 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
         transport_(std::move(transport)),
         logic_(layout, {.worker = options.worker, .incarnation = options.incarnation}, *this) {}
 
+  // First of all: it reports the sends that are still under way.
+  ~Impl() override { transport_.reset(); }
+
   absl::Status ConnectAll(const ShardConnector& connector) {
     WEIR_ASSIGN_OR_RETURN(
         links_, ShardConnections::Open(layout_, options_, *transport_, connector,
@@ -72,8 +75,9 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
                             if (pulled == absl::InfiniteFuture() && logic_.pull_result())
                               pulled = MonotonicNow();
                           }));
-    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
+    // Without a step, too: nothing may write to `weights` after the return.
     RunUntil([this] { return logic_.pull_result().has_value(); });
+    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
     WEIR_RETURN_IF_ERROR(*logic_.pull_result());
     // The ticket had to wait for others: what was pulled meanwhile is old.
     if (MonotonicNow() - pulled > kStaleAfter) WEIR_RETURN_IF_ERROR(Pull(weights));
@@ -247,7 +251,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
 
   const Layout& layout_;
   const ClientOptions options_;
-  const std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<net::Transport> transport_;  // until the destructor
   ClientLogic logic_;
   ShardConnections links_;
   const ParameterBuffer* gradients_ = nullptr;  // of the push under way
