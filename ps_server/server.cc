@@ -237,7 +237,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     }
     if (request.transport != options_.transport_kind) {
       return absl::StrCat("it uses transport '", request.transport, "', this ps '",
-                          options_.transport_kind, "'");
+                          options_.transport_kind, "': give every role the same --transport");
     }
     if (request.ucx_version != options_.ucx_version &&
         !SameUcxSeries(request.ucx_version, options_.ucx_version)) {
