@@ -125,6 +125,9 @@ absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::
   options.host_id = HostId();
   options.transport_kind = TransportKind(setup_);
   options.ucx_version = net::UcxVersion();
+  for (const auto& [index, address] : setup_.cluster.ps) {
+    options.shard_names.push_back(Task{RoleType::kPs, index}.ToString());
+  }
   const ShardCaller caller(setup_, view);
   // There is nobody to Abort before there is a client, so each attempt looks first.
   const auto connector =

@@ -29,7 +29,11 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
       : layout_(layout),
         options_(options),
         transport_(std::move(transport)),
-        logic_(layout, {.worker = options.worker, .incarnation = options.incarnation}, *this) {}
+        logic_(layout,
+               {.worker = options.worker,
+                .incarnation = options.incarnation,
+                .shard_names = options.shard_names},
+               *this) {}
 
   // First of all: it reports the sends that are still under way.
   ~Impl() override { transport_.reset(); }
