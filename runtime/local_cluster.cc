@@ -45,7 +45,10 @@ absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
 
 class LocalCluster {
  public:
-  explicit LocalCluster(LocalArguments arguments) : arguments_(std::move(arguments)) {}
+  explicit LocalCluster(LocalArguments arguments) : arguments_(std::move(arguments)) {
+    // Where it is ignored, which a process may inherit, the kernel tells nobody how a child ended.
+    std::signal(SIGCHLD, SIG_DFL);
+  }
   ~LocalCluster() {
     KillRest();
     std::error_code ignored;
@@ -122,7 +125,7 @@ class LocalCluster {
         LogInfo("stopping: the job is checkpointed and ends");
         // From the thread that reaps: the number is still the chief's.
         members_.front().Signal(SIGTERM);
-        kill_at = MonotonicNow() + arguments_.job.grace + kStopPatience;
+        kill_at = std::min(kill_at, MonotonicNow() + arguments_.job.grace + kStopPatience);
       }
       WaitForExit(absl::Milliseconds(250));
       for (ChildProcess& member : members_) {
