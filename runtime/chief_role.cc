@@ -85,7 +85,13 @@ chief::ChiefOptions ChiefRole::OptionsOf(const std::string& own_address) const {
 RoleEnd ChiefRole::Run(StopSignal& stop, const std::string& own_address) {
   auto created = chief::Service::Create(
       OptionsOf(own_address), absl::StrCat(setup_.options.model_dir, "/metrics.jsonl"), *store_);
-  if (!created.ok()) return EndOf(created.status());
+  if (!created.ok()) {
+    // A worker in this process, or anybody's, need not ask again.
+    MutexLock lock(&mutex_);
+    refusal_ = absl::FailedPreconditionError(
+        absl::StrCat("the chief could not begin: ", created.status().message()));
+    return EndOf(created.status());
+  }
   const std::shared_ptr<chief::Service> service = *std::move(created);
   {
     MutexLock lock(&mutex_);
@@ -114,7 +120,8 @@ std::shared_ptr<chief::Service> ChiefRole::service() {
 
 absl::StatusOr<wire::JoinReplyT> ChiefRole::Join(const wire::JoinRequestT& request) {
   if (const auto running = service()) return running->Join(request);
-  return absl::UnavailableError("the chief is starting");
+  MutexLock lock(&mutex_);
+  return refusal_;
 }
 
 absl::Status ChiefRole::Session(rpc::MemberStream& stream) {

@@ -44,6 +44,8 @@ class ChiefRole final : public rpc::ChiefHandler {
   std::unique_ptr<ModelDirStore> store_;
   Mutex mutex_;
   std::shared_ptr<chief::Service> service_ ABSL_GUARDED_BY(mutex_);
+  // What those who ask to join are told as long as there is no service.
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_) = absl::UnavailableError("the chief is starting");
 };
 
 }  // namespace weir

@@ -96,6 +96,7 @@ absl::StatusOr<int> ChildProcess::WaitUntilServing(absl::Duration timeout) {
     }
     std::array<char, 64> piece{};
     const ssize_t count = read(ready_.get(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       return absl::UnavailableError(absl::StrCat(task_.ToString(), " ended while it started"));
     }

@@ -1,13 +1,11 @@
 #include "runtime/local_cluster.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -31,6 +29,8 @@ namespace weir {
 namespace {
 
 constexpr absl::Duration kStartTimeout = absl::Seconds(30);
+// What a chief that was told to stop may take beyond its grace: its own limits come to less.
+constexpr absl::Duration kStopPatience = absl::Seconds(30);
 
 absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
   std::string path = absl::StrCat(std::filesystem::temp_directory_path().string(), "/", pattern);
@@ -45,7 +45,10 @@ absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
 class LocalCluster {
  public:
   LocalCluster(LocalArguments arguments, std::vector<std::string> command)
-      : arguments_(std::move(arguments)), command_(std::move(command)) {}
+      : arguments_(std::move(arguments)), command_(std::move(command)) {
+    // Where it is ignored, which a process may inherit, the kernel tells nobody how a child ended.
+    std::signal(SIGCHLD, SIG_DFL);
+  }
   ~LocalCluster() {
     KillRest();
     std::error_code ignored;
@@ -55,10 +58,6 @@ class LocalCluster {
   absl::StatusOr<int> Run() {
     WEIR_RETURN_IF_ERROR(Prepare());
     WEIR_RETURN_IF_ERROR(StartAll());
-    const StopSignal::Registration registration = stop_.OnStop([this] {
-      LogInfo("stopping: the job is checkpointed and ends");
-      kill(chief_pid_, SIGTERM);
-    });
     WaitForAll();
     display_.Close();
     return Conclude();
@@ -82,7 +81,6 @@ class LocalCluster {
                           .workers = arguments_.workers,
                           .evaluator = arguments_.evaluator};
     WEIR_RETURN_IF_ERROR(Start(base));
-    chief_pid_ = members_.front().pid();
     const auto port = members_.front().WaitUntilServing(kStartTimeout);
     if (!port.ok()) return ChiefStart(port.status());
     base.chief_address = absl::StrCat("127.0.0.1:", *port);
@@ -124,7 +122,14 @@ class LocalCluster {
 
   void WaitForAll() {
     absl::Time kill_at = absl::InfiniteFuture();
+    bool stopping = false;
     while (AnyRunning()) {
+      if (StopSignal::received() && !std::exchange(stopping, true)) {
+        LogInfo("stopping: the job is checkpointed and ends");
+        // From the thread that reaps: the number is still the chief's.
+        members_.front().Signal(SIGTERM);
+        kill_at = std::min(kill_at, MonotonicNow() + arguments_.job.grace + kStopPatience);
+      }
       WaitForExit(absl::Milliseconds(250));
       for (ChildProcess& member : members_) {
         if (member.end().has_value() || !member.Poll().has_value()) continue;
@@ -150,7 +155,7 @@ class LocalCluster {
     }
   }
 
-  // Waits until some running member ends, or for `timeout`.
+  // Waits until some running member ends, or for `timeout`; a signal may end it earlier.
   void WaitForExit(absl::Duration timeout) {
     std::vector<UniqueFd> descriptors;
     std::vector<pollfd> waits;
@@ -175,9 +180,14 @@ class LocalCluster {
     }
   }
 
+  int ExitCodeOfAll() const {
+    if (first_failure_ != 0) return first_failure_;
+    const ChildEnd& chief = *members_.front().end();
+    return chief.by_signal ? static_cast<int>(ExitCode::kPeerLost) : chief.exit_code;
+  }
+
   absl::StatusOr<int> Conclude() {
-    const int chief_code = members_.front().end()->exit_code;
-    const int code = first_failure_ != 0 ? first_failure_ : chief_code;
+    const int code = ExitCodeOfAll();
     const auto summary = CompleteSummary(ChiefSummaryPath(), members_);
     if (!summary.ok()) {
       if (code == 0) return summary.status();
@@ -199,7 +209,6 @@ class LocalCluster {
   StopSignal stop_;
   ProgressDisplay display_;
   std::vector<ChildProcess> members_;  // the chief first
-  std::atomic<pid_t> chief_pid_{-1};
   int first_failure_ = 0;
 };
 

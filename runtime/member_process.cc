@@ -183,8 +183,10 @@ class MemberProcess {
       });
       chief_end = chief_->Run(stop_, setup_.own_address);
     }
-    if (worker_end.exit_code != 0 && worker_end.exit_code != 4) return worker_end;
-    return chief_end;
+    // A chief that was stopped for its worker's sake ends well: the worker's reason is the one.
+    const bool chief_failed = chief_end.exit_code != 0 && chief_end.exit_code != 4;
+    const bool worker_failed = worker_end.exit_code != 0 && worker_end.exit_code != 4;
+    return worker_failed && !chief_failed ? worker_end : chief_end;
   }
 
   RoleSetup RoleFor(const Task& task) const {

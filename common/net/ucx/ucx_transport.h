@@ -101,10 +101,6 @@ class UcxTransport final : public Transport {
   SendPool sends_;
   absl::flat_hash_map<PeerId, std::unique_ptr<UcxEndpoint>> endpoints_;
   std::array<Inbound, kMaxMessageType + 1> inbound_;
-  // After what its callbacks touch: it is destroyed first.
-  WorkerPtr worker_;
-  UcxWaiter waiter_;
-
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
@@ -114,6 +110,10 @@ class UcxTransport final : public Transport {
   TransportEvents* events_ = nullptr;       // only within Progress
   TransportEvents* last_events_ = nullptr;  // for the destructor
   std::uint64_t dropped_messages_ = 0;
+
+  // Last: destroying the worker may call back, which touches most of the above.
+  WorkerPtr worker_;
+  UcxWaiter waiter_;
 };
 
 }  // namespace weir::net
