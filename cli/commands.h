@@ -12,7 +12,8 @@ int Dispatch(const std::vector<std::string>& arguments);
 // One subcommand each; `arguments` are those after its name.
 int Local(std::span<const std::string> arguments);
 int Run(std::span<const std::string> arguments);
-int Member(std::span<const std::string> arguments);
+/// One process of `weir local`, as WEIR_MEMBER says.
+int Member();
 int Status(std::span<const std::string> arguments);
 int Checkpoint(std::span<const std::string> arguments);
 

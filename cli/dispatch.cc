@@ -78,7 +78,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   const auto rest = std::span(arguments).subspan(1);
   if (name == "--help" || name == "-h") return Help();
   if (name == "--version") return Version();
-  if (name == "member") return Member(rest);
+  if (name == "member") return Member();
   const auto found = Commands().find(name);
   return found == Commands().end() ? Unknown(name) : found->second(rest);
 }

@@ -4,6 +4,7 @@
 #include "cli/report.h"
 #include "common/base/log.h"
 #include "common/config/options.h"
+#include "jobs/registry.h"
 #include "runtime/local_cluster.h"
 
 namespace weir::cli {
@@ -16,7 +17,8 @@ int Local(std::span<const std::string> arguments) {
     return 0;
   }
   StartLogging("local", parsed->job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
-  const auto code = RunLocalCluster(*parsed);
+  if (const auto job = CreateJob(parsed->job.job); !job.ok()) return Fail(job.status());
+  const auto code = RunLocalCluster(*parsed, {"weir", "member"});
   return code.ok() ? *code : Fail(code.status());
 }
 

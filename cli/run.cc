@@ -2,10 +2,11 @@
 
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/config/options.h"
+#include "jobs/registry.h"
 #include "runtime/local_cluster.h"
-#include "runtime/member_assignment.h"
 #include "runtime/member_process.h"
 
 namespace weir::cli {
@@ -19,26 +20,30 @@ int Run(std::span<const std::string> arguments) {
     return 0;
   }
   const LogLevel level = job.verbose ? LogLevel::kDebug : LogLevel::kInfo;
+  const auto chosen = CreateJob(job.job);
+  if (!chosen.ok()) return Fail(chosen.status());
   const bool local = !setup->config.cluster.has_value();
   StartLogging(local ? "local" : setup->config.cluster->self.ToString(), level);
   if (!setup->config.notes.empty()) LogDebug("TF_CONFIG: ", setup->config.notes);
-  const auto code = local ? RunLocalCluster({.job = job})
-                          : RunMember({.cluster = *setup->config.cluster, .options = job});
+  const auto code =
+      local ? RunLocalCluster({.job = job}, {"weir", "member"})
+            : RunMember({.job = chosen->get(), .cluster = *setup->config.cluster, .options = job});
   return code.ok() ? *code : Fail(code.status());
 }
 
-int Member(std::span<const std::string> arguments) {
-  const auto assignment = MemberAssignment::FromArguments(arguments);
+int Member() {
+  const auto assignment = AssignedMember();
   if (!assignment.ok()) return Fail(assignment.status());
-  if (absl::Status alone = DieWithParent(assignment->parent); !alone.ok()) return Fail(alone);
-  const auto parsed =
-      ParseRun(arguments.subspan(MemberAssignment::kArguments), ProcessEnvironment());
-  if (!parsed.ok()) return Fail(parsed.status());
-  StartLogging(assignment->task.ToString(),
-               parsed->job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
-  const auto code = RunMember({.cluster = assignment->ToCluster(),
-                               .options = parsed->job,
-                               .ready_fd = assignment->ready_fd});
+  if (!assignment->has_value()) {
+    return Fail(WithExitCode(
+        absl::InvalidArgumentError("`weir member` is for `weir local` only: use `weir run`"),
+        ExitCode::kBadUsage));
+  }
+  const auto arguments = ParseRun((*assignment)->job_flags, ProcessEnvironment());
+  if (!arguments.ok()) return Fail(arguments.status());
+  const auto job = CreateJob(arguments->job.job);
+  if (!job.ok()) return Fail(job.status());
+  const auto code = RunAssignedMember(**assignment, **job);
   return code.ok() ? *code : Fail(code.status());
 }
 

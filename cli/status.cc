@@ -101,7 +101,8 @@ std::string AsJson(const wire::StatusReplyT& s) {
              {"staleness",
               {{"p50", s.staleness_p50}, {"p99", s.staleness_p99}, {"max", s.staleness_max}}},
              {"last_checkpoint", s.last_checkpoint}}
-             .dump(2) +
+             // Texts come from other processes: what is not UTF-8 is replaced, not thrown about.
+             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }
 

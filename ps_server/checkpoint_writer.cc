@@ -49,7 +49,7 @@ CheckpointWriter::CheckpointWriter(const Layout& layout, ShardIndex shard, Relea
 
 CheckpointWriter::~CheckpointWriter() { Stop(); }
 
-bool CheckpointWriter::TryStart(Task task) { return tasks_.TryPush(std::move(task)); }
+bool CheckpointWriter::TryStart(Task&& task) { return tasks_.TryPush(std::move(task)); }
 
 void CheckpointWriter::Stop() {
   tasks_.Close();

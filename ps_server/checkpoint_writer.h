@@ -31,8 +31,8 @@ class CheckpointWriter {
   CheckpointWriter(const Layout& layout, ShardIndex shard, Release release, Done done);
   ~CheckpointWriter();
 
-  /// False when the writer still has one waiting.
-  bool TryStart(Task task);
+  /// False, and `task` untouched, when the writer still has one waiting or has stopped.
+  bool TryStart(Task&& task);
   /// Gives up after the block being written; the rest is released, and done is called.
   void Stop();
 

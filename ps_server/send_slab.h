@@ -18,9 +18,6 @@ class SendSlab {
     BlockPin pin;
   };
 
-  /// The token of sends that hold nothing.
-  static constexpr net::SendToken kNothing{~std::uint64_t{0}};
-
   net::SendToken Add(const Entry& entry) {
     if (free_.empty()) {
       entries_.push_back(entry);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -24,13 +25,20 @@ namespace {
 // A cut pins every block until it is written: that many spares let pushes go on without waiting.
 // Above this (57 MB of them) a push may be told to come again while the disk catches up.
 constexpr std::size_t kMostCheckpointSpares = 256;
+// The same for sends that wait for their sockets. Only stuck workers could use up more.
+constexpr std::size_t kMostSendSpares = 256;
+// Answers to one worker that its socket has not taken. Credits keep a correct worker far below.
+constexpr int kMostAnswersUnderWay = 4096;
+// The tokens of answers: this plus the worker's index. Those of blocks are the slab's, from 0.
+constexpr std::uint64_t kAnswerTokens = std::uint64_t{1} << 63;
 
 int SpareSlots(const Layout& layout, const ShardOptions& options) {
   const std::size_t blocks = layout.blocks_of(options.shard).size();
   const auto workers = static_cast<std::size_t>(options.max_workers);
   const std::size_t sends =
       workers * std::min(blocks, static_cast<std::size_t>(options.pull_credits));
-  return static_cast<int>(sends + std::min(blocks, kMostCheckpointSpares));
+  return static_cast<int>(std::min(sends, kMostSendSpares) +
+                          std::min(blocks, kMostCheckpointSpares));
 }
 
 std::int64_t MicrosSince(absl::Time start) {
@@ -53,13 +61,18 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
         counters_(static_cast<int>(layout.blocks_of(options.shard.shard).size()),
                   options.shard.max_workers),
         peers_(options.shard.max_workers),
+        answers_under_way_(static_cast<std::size_t>(options.shard.max_workers)),
         shard_(layout, options.shard, store_, counters_, *this),
         writer_(
             layout, options.shard.shard,
-            [this](BlockPin pin) { Post([this, pin] { shard_.ReleaseSnapshotBlock(pin); }); },
+            [this](BlockPin pin) { Post([this, pin] { ReleaseSnapshotBlock(pin); }); },
             [this](wire::CheckpointDoneT done) { CheckpointDone(std::move(done)); }) {}
 
-  ~ServerImpl() override { Stop(); }
+  ~ServerImpl() override {
+    Stop();
+    // First of all: it reports sends that are still under way, and may read their memory till then.
+    transport_.reset();
+  }
 
   absl::Status Load(const BlockLoader& loader) {
     for (BlockId id : layout_.blocks_of(options_.shard.shard)) {
@@ -104,12 +117,13 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   void TakeCheckpoint(std::uint32_t id, const std::string& folder) override {
-    const bool posted = Post([this, id, folder] {
-      if (!writer_.TryStart({.id = id, .folder = folder, .snapshot = shard_.BeginSnapshot()})) {
-        LogError("checkpoint ", id, " was asked for while another is being written");
+    Post([this, id, folder] {
+      // The chief gave up on an earlier one that is still being written: this one waits for it.
+      if (const auto overtaken = std::exchange(next_checkpoint_, CheckpointRequest{id, folder})) {
+        ReportNotTaken(*overtaken, "a later one was asked for before its turn came");
       }
+      StartCheckpoint();
     });
-    if (!posted) LogError("checkpoint ", id, " was asked for while this ps is stopping");
   }
 
   void StopTraining() override {
@@ -176,6 +190,34 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     return true;
   }
 
+  // --- checkpoints
+  struct CheckpointRequest {
+    std::uint32_t id = 0;
+    std::string folder;
+  };
+
+  void StartCheckpoint() {
+    if (!next_checkpoint_.has_value() || shard_.snapshot_under_way()) return;
+    const CheckpointRequest request = *std::exchange(next_checkpoint_, std::nullopt);
+    CheckpointWriter::Task task{
+        .id = request.id, .folder = request.folder, .snapshot = shard_.BeginSnapshot()};
+    if (writer_.TryStart(std::move(task))) return;
+    for (const BlockPin& pin : task.snapshot.pins) shard_.ReleaseSnapshotBlock(pin);
+    ReportNotTaken(request, "this ps is stopping, or still writes earlier ones");
+  }
+
+  void ReleaseSnapshotBlock(BlockPin pin) {
+    shard_.ReleaseSnapshotBlock(pin);
+    StartCheckpoint();
+  }
+
+  void ReportNotTaken(const CheckpointRequest& request, const std::string& why) {
+    wire::CheckpointDoneT done;
+    done.id = request.id;
+    done.error = why;
+    CheckpointDone(std::move(done));
+  }
+
   // --- connections
   wire::ConnectReplyT BlankReply() const {
     wire::ConnectReplyT reply;
@@ -195,7 +237,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     }
     if (request.transport != options_.transport_kind) {
       return absl::StrCat("it uses transport '", request.transport, "', this ps '",
-                          options_.transport_kind, "'");
+                          options_.transport_kind, "': give every role the same --transport");
     }
     if (request.ucx_version != options_.ucx_version &&
         !SameUcxSeries(request.ucx_version, options_.ucx_version)) {
@@ -291,12 +333,15 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     const auto header = net::ReadHeader<Struct>(bytes);
     if (!header.has_value()) return;
     const Connection* connection = peers_.OfSession(header->session());
-    if (connection == nullptr) return;
+    if (connection == nullptr || std::ranges::count(closing_, connection->session) > 0) return;
     handler(connection->worker, *header);
   }
 
   void OnSent(net::SendToken token, const absl::Status&) override {
-    if (token == SendSlab::kNothing) return;
+    if (token.value() >= kAnswerTokens) {
+      --answers_under_way_[token.value() - kAnswerTokens];
+      return;
+    }
     const SendSlab::Entry sent = sends_.Take(token);
     shard_.OnBlockSent(sent.worker, sent.pin);
   }
@@ -335,8 +380,11 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                      sends_.Add({to, pin}));
   }
   void CloseWorker(WorkerIndex worker, absl::string_view what) override {
+    const Connection* connection = peers_.OfWorker(worker);
+    if (connection == nullptr || std::ranges::count(closing_, connection->session) > 0) return;
     LogWarning("closed the connection of worker ", worker.value(), ": ", what);
-    closing_.push_back(worker);
+    // By session: the worker may be back over another connection before this one is closed.
+    closing_.push_back(connection->session);
   }
   void StepCompleted(Step step) override {
     last_ack_us_ = MicrosSince(start_);
@@ -352,16 +400,21 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   void SendHeader(WorkerIndex to, wire::MessageType type, Struct header) {
     const Connection* connection = peers_.OfWorker(to);
     if (connection == nullptr) return;
+    int& under_way = answers_under_way_[to.value()];
+    if (under_way >= kMostAnswersUnderWay) return CloseWorker(to, "it does not read its answers");
+    ++under_way;
     header.mutate_session(connection->session);
     transport_->Send(connection->peer, static_cast<std::uint8_t>(type), AsBytes(header), {},
-                     nullptr, SendSlab::kNothing);
+                     nullptr, net::SendToken(kAnswerTokens + to.value()));
   }
 
   void ReturnOrphans() {
     for (const SendSlab::Entry& orphan : std::exchange(orphans_, {})) {
       shard_.OnBlockSent(orphan.worker, orphan.pin);
     }
-    for (WorkerIndex worker : std::exchange(closing_, {})) Disconnect(worker);
+    for (std::uint64_t session : std::exchange(closing_, {})) {
+      if (const Connection* connection = peers_.OfSession(session)) Disconnect(connection->worker);
+    }
   }
 
   // --- reports
@@ -384,7 +437,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   const ServerOptions options_;
   const Report report_;
   const absl::Time start_ = MonotonicNow();
-  const std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<net::Transport> transport_;  // until the destructor
   const std::string data_address_;
   const std::unique_ptr<net::Memory> memory_;  // null for a shard without blocks
   BlockStore store_;
@@ -392,11 +445,13 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   // Of the owner thread.
   PeerTable peers_;
+  std::vector<int> answers_under_way_;  // by worker
   SendSlab sends_;
   Shard shard_;
   std::vector<LiveWorker> live_;
   std::vector<SendSlab::Entry> orphans_;
-  std::vector<WorkerIndex> closing_;
+  std::vector<std::uint64_t> closing_;  // sessions
+  std::optional<CheckpointRequest> next_checkpoint_;
   std::int64_t first_ticket_us_ = -1;
   std::int64_t last_ack_us_ = -1;
 

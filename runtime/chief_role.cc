@@ -29,7 +29,6 @@ std::set<std::uint32_t> Indices(const std::map<int, std::string>& tasks) {
 
 absl::Status ChiefRole::Prepare() {
   const std::string& model_dir = setup_.options.model_dir;
-  WEIR_RETURN_IF_ERROR(CheckWritable(model_dir));
   nonce_ = absl::StrCat(RandomId());
   WEIR_RETURN_IF_ERROR(WriteNonce(model_dir, nonce_));
   WEIR_ASSIGN_OR_RETURN(const std::optional<CheckpointPath> newest, NewestCheckpoint(model_dir));
@@ -86,7 +85,13 @@ chief::ChiefOptions ChiefRole::OptionsOf(const std::string& own_address) const {
 RoleEnd ChiefRole::Run(StopSignal& stop, const std::string& own_address) {
   auto created = chief::Service::Create(
       OptionsOf(own_address), absl::StrCat(setup_.options.model_dir, "/metrics.jsonl"), *store_);
-  if (!created.ok()) return EndOf(created.status());
+  if (!created.ok()) {
+    // A worker in this process, or anybody's, need not ask again.
+    MutexLock lock(&mutex_);
+    refusal_ = absl::FailedPreconditionError(
+        absl::StrCat("the chief could not begin: ", created.status().message()));
+    return EndOf(created.status());
+  }
   const std::shared_ptr<chief::Service> service = *std::move(created);
   {
     MutexLock lock(&mutex_);
@@ -115,7 +120,8 @@ std::shared_ptr<chief::Service> ChiefRole::service() {
 
 absl::StatusOr<wire::JoinReplyT> ChiefRole::Join(const wire::JoinRequestT& request) {
   if (const auto running = service()) return running->Join(request);
-  return absl::UnavailableError("the chief is starting");
+  MutexLock lock(&mutex_);
+  return refusal_;
 }
 
 absl::Status ChiefRole::Session(rpc::MemberStream& stream) {

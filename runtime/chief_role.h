@@ -18,7 +18,7 @@ class ChiefRole final : public rpc::ChiefHandler {
  public:
   explicit ChiefRole(RoleSetup setup) : setup_(std::move(setup)) {}
 
-  /// Proves the model directory and finds the newest checkpoint. Errors: exit 2 and 3.
+  /// Marks the model directory as this job's and finds the newest checkpoint. Errors: exit 2, 3.
   absl::Status Prepare();
   /// Leads the job to its end. `own_address`: host:port where the process's gRPC server, which
   /// calls the methods below and outlives this, is reached.
@@ -44,6 +44,8 @@ class ChiefRole final : public rpc::ChiefHandler {
   std::unique_ptr<ModelDirStore> store_;
   Mutex mutex_;
   std::shared_ptr<chief::Service> service_ ABSL_GUARDED_BY(mutex_);
+  // What those who ask to join are told as long as there is no service.
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_) = absl::UnavailableError("the chief is starting");
 };
 
 }  // namespace weir

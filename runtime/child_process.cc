@@ -23,13 +23,14 @@ extern char** environ;
 namespace weir {
 namespace {
 
-std::vector<std::string> Environment(const std::string& token) {
+std::vector<std::string> Environment(const MemberAssignment& assignment, const std::string& token) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!absl::StartsWith(*entry, "WEIR_TOKEN=") && !absl::StartsWith(*entry, "TF_CONFIG=")) {
       environment.emplace_back(*entry);
     }
   }
+  environment.push_back(absl::StrCat(kMemberVariable, "=", assignment.ToText()));
   if (!token.empty()) environment.push_back(absl::StrCat("WEIR_TOKEN=", token));
   return environment;
 }
@@ -48,7 +49,7 @@ absl::Status Failed(int error, absl::string_view what) {
 }  // namespace
 
 absl::StatusOr<ChildProcess> ChildProcess::Spawn(MemberAssignment assignment,
-                                                 const std::vector<std::string>& job_flags,
+                                                 std::vector<std::string> arguments,
                                                  const std::string& token, int log_fd) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Failed(errno, "make a pipe");
@@ -59,10 +60,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(MemberAssignment assignment,
   constexpr int kReadyFd = 3;
   assignment.parent = getpid();
   assignment.ready_fd = kReadyFd;
-  std::vector<std::string> arguments = {"weir", "member"};
-  for (std::string& a : assignment.ToArguments()) arguments.push_back(std::move(a));
-  arguments.insert(arguments.end(), job_flags.begin(), job_flags.end());
-  std::vector<std::string> environment = Environment(token);
+  std::vector<std::string> environment = Environment(assignment, token);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -98,6 +96,7 @@ absl::StatusOr<int> ChildProcess::WaitUntilServing(absl::Duration timeout) {
     }
     std::array<char, 64> piece{};
     const ssize_t count = read(ready_.get(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       return absl::UnavailableError(absl::StrCat(task_.ToString(), " ended while it started"));
     }

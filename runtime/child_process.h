@@ -24,10 +24,11 @@ struct ChildEnd {
 /// One member of a local cluster, a process of its own running this same program.
 class ChildProcess {
  public:
-  /// Starts `weir member` with the assignment (its parent and ready_fd are filled in) and the job's
-  /// flags; `token` goes by environment. Where `log_fd` is not -1, its stderr goes there.
+  /// Starts this program again with `arguments` (the first is its name) and the assignment, whose
+  /// parent and ready_fd are filled in, in its environment, as is the token. Where `log_fd` is not
+  /// -1, its stderr goes there.
   static absl::StatusOr<ChildProcess> Spawn(MemberAssignment assignment,
-                                            const std::vector<std::string>& job_flags,
+                                            std::vector<std::string> arguments,
                                             const std::string& token, int log_fd);
 
   const Task& task() const { return task_; }

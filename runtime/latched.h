@@ -22,16 +22,11 @@ class Latched {
     MutexLock lock(&mutex_);
     return value_;
   }
-  /// Waits about `timeout` at most, or until Nudge; empty where nothing is set by then.
+  /// Waits about `timeout` at most; empty where nothing is set by then. May return earlier.
   std::optional<T> WaitFor(absl::Duration timeout) const {
     MutexLock lock(&mutex_);
     if (!value_.has_value()) changed_.WaitFor(&mutex_, timeout);
     return value_;
-  }
-  /// Makes the waits under way return.
-  void Nudge() {
-    MutexLock lock(&mutex_);
-    changed_.NotifyAll();
   }
 
  private:

@@ -1,13 +1,11 @@
 #include "runtime/local_cluster.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -22,7 +20,6 @@
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "jobs/registry.h"
 #include "runtime/child_process.h"
 #include "runtime/local_summary.h"
 #include "runtime/progress_display.h"
@@ -32,6 +29,8 @@ namespace weir {
 namespace {
 
 constexpr absl::Duration kStartTimeout = absl::Seconds(30);
+// What a chief that was told to stop may take beyond its grace: its own limits come to less.
+constexpr absl::Duration kStopPatience = absl::Seconds(30);
 
 absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
   std::string path = absl::StrCat(std::filesystem::temp_directory_path().string(), "/", pattern);
@@ -45,7 +44,11 @@ absl::StatusOr<std::string> FreshFolder(const std::string& pattern) {
 
 class LocalCluster {
  public:
-  explicit LocalCluster(LocalArguments arguments) : arguments_(std::move(arguments)) {}
+  LocalCluster(LocalArguments arguments, std::vector<std::string> command)
+      : arguments_(std::move(arguments)), command_(std::move(command)) {
+    // Where it is ignored, which a process may inherit, the kernel tells nobody how a child ended.
+    std::signal(SIGCHLD, SIG_DFL);
+  }
   ~LocalCluster() {
     KillRest();
     std::error_code ignored;
@@ -55,10 +58,6 @@ class LocalCluster {
   absl::StatusOr<int> Run() {
     WEIR_RETURN_IF_ERROR(Prepare());
     WEIR_RETURN_IF_ERROR(StartAll());
-    const StopSignal::Registration registration = stop_.OnStop([this] {
-      LogInfo("stopping: the job is checkpointed and ends");
-      kill(chief_pid_, SIGTERM);
-    });
     WaitForAll();
     display_.Close();
     return Conclude();
@@ -66,7 +65,6 @@ class LocalCluster {
 
  private:
   absl::Status Prepare() {
-    WEIR_RETURN_IF_ERROR(CreateJob(arguments_.job.job).status());
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }
@@ -83,9 +81,8 @@ class LocalCluster {
                           .workers = arguments_.workers,
                           .evaluator = arguments_.evaluator};
     WEIR_RETURN_IF_ERROR(Start(base));
-    chief_pid_ = members_.front().pid();
     const auto port = members_.front().WaitUntilServing(kStartTimeout);
-    if (!port.ok()) return StartError(port.status());
+    if (!port.ok()) return ChiefStart(port.status());
     base.chief_address = absl::StrCat("127.0.0.1:", *port);
     std::vector<Task> tasks;
     for (int i = 0; i < arguments_.ps; ++i) tasks.push_back({RoleType::kPs, i});
@@ -99,29 +96,40 @@ class LocalCluster {
     return absl::OkStatus();
   }
 
-  absl::Status Start(const MemberAssignment& assignment) {
+  absl::Status Start(MemberAssignment assignment) {
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
-    WEIR_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(assignment, ToFlags(job),
-                                                                  job.token, display_.log_fd()));
+    assignment.job_flags = ToFlags(job);
+    WEIR_ASSIGN_OR_RETURN(
+        ChildProcess child,
+        ChildProcess::Spawn(std::move(assignment), command_, job.token, display_.log_fd()));
     members_.push_back(std::move(child));
     return absl::OkStatus();
   }
 
-  // A chief that refuses to start has said why; its exit code is the answer.
-  absl::Status StartError(const absl::Status& status) {
+  // A chief that refuses to start has said why; its exit code is the answer. One that ends with 0
+  // found the job done.
+  absl::Status ChiefStart(const absl::Status& status) {
     const absl::Time give_up = MonotonicNow() + absl::Seconds(2);
     while (!members_.front().Poll().has_value() && MonotonicNow() < give_up) {
       WaitForExit(absl::Milliseconds(100));
     }
     const auto& end = members_.front().end();
-    if (!end.has_value() || end->exit_code == 0) return status;
+    if (!end.has_value()) return status;
+    if (end->exit_code == 0) return absl::OkStatus();
     return WithExitCode(status, static_cast<ExitCode>(end->exit_code));
   }
 
   void WaitForAll() {
     absl::Time kill_at = absl::InfiniteFuture();
+    bool stopping = false;
     while (AnyRunning()) {
+      if (StopSignal::received() && !std::exchange(stopping, true)) {
+        LogInfo("stopping: the job is checkpointed and ends");
+        // From the thread that reaps: the number is still the chief's.
+        members_.front().Signal(SIGTERM);
+        kill_at = std::min(kill_at, MonotonicNow() + arguments_.job.grace + kStopPatience);
+      }
       WaitForExit(absl::Milliseconds(250));
       for (ChildProcess& member : members_) {
         if (member.end().has_value() || !member.Poll().has_value()) continue;
@@ -147,15 +155,14 @@ class LocalCluster {
     }
   }
 
-  // Waits until some running member ends, or for `timeout`.
+  // Waits until some running member ends, or for `timeout`; a signal may end it earlier.
   void WaitForExit(absl::Duration timeout) {
     std::vector<UniqueFd> descriptors;
     std::vector<pollfd> waits;
     for (const ChildProcess& member : members_) {
       if (member.end().has_value()) continue;
       // By number: glibc 2.36's header forgets that C++ includes it too.
-      descriptors.emplace_back(
-          static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
+      descriptors.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
       waits.push_back({.fd = descriptors.back().get(), .events = POLLIN, .revents = 0});
     }
     poll(waits.data(), waits.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)));
@@ -173,9 +180,14 @@ class LocalCluster {
     }
   }
 
+  int ExitCodeOfAll() const {
+    if (first_failure_ != 0) return first_failure_;
+    const ChildEnd& chief = *members_.front().end();
+    return chief.by_signal ? static_cast<int>(ExitCode::kPeerLost) : chief.exit_code;
+  }
+
   absl::StatusOr<int> Conclude() {
-    const int chief_code = members_.front().end()->exit_code;
-    const int code = first_failure_ != 0 ? first_failure_ : chief_code;
+    const int code = ExitCodeOfAll();
     const auto summary = CompleteSummary(ChiefSummaryPath(), members_);
     if (!summary.ok()) {
       if (code == 0) return summary.status();
@@ -192,18 +204,19 @@ class LocalCluster {
   std::string ChiefSummaryPath() const { return absl::StrCat(scratch_, "/summary.json"); }
 
   LocalArguments arguments_;
+  const std::vector<std::string> command_;
   std::string scratch_;
   StopSignal stop_;
   ProgressDisplay display_;
   std::vector<ChildProcess> members_;  // the chief first
-  std::atomic<pid_t> chief_pid_{-1};
   int first_failure_ = 0;
 };
 
 }  // namespace
 
-absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments) {
-  return LocalCluster(arguments).Run();
+absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments,
+                                    std::vector<std::string> command) {
+  return LocalCluster(arguments, std::move(command)).Run();
 }
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/config/options.h"
@@ -14,6 +15,10 @@ namespace weir {
 /// The first SIGTERM or SIGINT ends the job in order. No process outlives this one. Call before
 /// anything of gRPC or UCX was initialised. Returns the exit code; errors (with theirs) are of
 /// starting only.
-absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments);
+///
+/// Each member is this program, started with `command` (its name first) and WEIR_MEMBER set: it
+/// must then call RunAssignedMember.
+absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments,
+                                    std::vector<std::string> command);
 
 }  // namespace weir

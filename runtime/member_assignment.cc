@@ -3,11 +3,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/exit_code.h"
 
 namespace weir {
 namespace {
@@ -17,41 +20,44 @@ constexpr std::array kRoles = {RoleType::kChief, RoleType::kWorker, RoleType::kP
 
 }  // namespace
 
-std::vector<std::string> MemberAssignment::ToArguments() const {
-  return {std::string(RoleName(task.role)),
-          absl::StrCat(task.index),
-          chief_address,
-          absl::StrCat(ps),
-          absl::StrCat(workers),
-          absl::StrCat(evaluator ? 1 : 0),
-          absl::StrCat(parent),
-          absl::StrCat(ready_fd)};
+std::string MemberAssignment::ToText() const {
+  return nlohmann::json{{"role", std::string(RoleName(task.role))},
+                        {"index", task.index},
+                        {"chief", chief_address},
+                        {"ps", ps},
+                        {"workers", workers},
+                        {"evaluator", evaluator},
+                        {"parent", parent},
+                        {"ready_fd", ready_fd},
+                        {"flags", job_flags}}
+      .dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::ignore);
 }
 
-absl::StatusOr<MemberAssignment> MemberAssignment::FromArguments(
-    std::span<const std::string> arguments) {
-  const absl::Status bad =
-      absl::InvalidArgumentError("`weir member` is for `weir local` only: use `weir run`");
-  if (arguments.size() < kArguments) return bad;
+absl::StatusOr<MemberAssignment> MemberAssignment::FromText(const std::string& text) {
   MemberAssignment assignment;
-  bool known = false;
-  for (RoleType role : kRoles) {
-    if (RoleName(role) != arguments[0]) continue;
-    assignment.task.role = role;
-    known = true;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    const std::string role = json.at("role");
+    const auto* const known = std::ranges::find_if(
+        kRoles, [&](RoleType type) { return RoleName(type) == absl::string_view(role); });
+    if (known != kRoles.end()) {
+      assignment.task = {*known, json.at("index")};
+      assignment.chief_address = json.at("chief");
+      assignment.ps = json.at("ps");
+      assignment.workers = json.at("workers");
+      assignment.evaluator = json.at("evaluator");
+      assignment.parent = json.at("parent");
+      assignment.ready_fd = json.at("ready_fd");
+      assignment.job_flags = json.at("flags");
+      return assignment;
+    }
+  } catch (const nlohmann::json::exception&) {
+    // Nobody but a local cluster writes it: the answer is the same as for an unknown role.
   }
-  assignment.chief_address = arguments[2];
-  int evaluator = 0;
-  if (!known || !absl::SimpleAtoi(arguments[1], &assignment.task.index) ||
-      !absl::SimpleAtoi(arguments[3], &assignment.ps) ||
-      !absl::SimpleAtoi(arguments[4], &assignment.workers) ||
-      !absl::SimpleAtoi(arguments[5], &evaluator) ||
-      !absl::SimpleAtoi(arguments[6], &assignment.parent) ||
-      !absl::SimpleAtoi(arguments[7], &assignment.ready_fd)) {
-    return bad;
-  }
-  assignment.evaluator = evaluator != 0;
-  return assignment;
+  return WithExitCode(
+      absl::InvalidArgumentError(absl::StrCat(
+          kMemberVariable, " is set, but not by a local cluster of this version: unset it")),
+      ExitCode::kBadUsage);
 }
 
 ClusterSpec MemberAssignment::ToCluster() const {

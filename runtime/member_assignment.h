@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,10 @@
 
 namespace weir {
 
-/// What `weir local` tells each process that it starts (the hidden command `weir member`).
+inline constexpr char kMemberVariable[] = "WEIR_MEMBER";
+
+/// What a local cluster tells each process that it starts. It travels in the environment variable
+/// WEIR_MEMBER, so that any program with a job of its own can be such a process.
 struct MemberAssignment {
   Task task;
   std::string chief_address;  ///< the chief's own: port 0
@@ -21,10 +23,11 @@ struct MemberAssignment {
   pid_t parent = 0;   ///< ends with it
   int ready_fd = -1;  ///< the port that it serves at goes here, as text and a newline
 
-  std::vector<std::string> ToArguments() const;
-  /// Reads what ToArguments wrote from the front of `arguments`. Errors: kInvalidArgument.
-  static absl::StatusOr<MemberAssignment> FromArguments(std::span<const std::string> arguments);
-  static constexpr std::size_t kArguments = 8;
+  std::vector<std::string> job_flags;  ///< ToFlags of the job's options
+
+  /// The variable's value, and back. Errors: kInvalidArgument (exit 2).
+  std::string ToText() const;
+  static absl::StatusOr<MemberAssignment> FromText(const std::string& text);
 
   /// The cluster as this member needs it. Addresses of others than the chief are not known to it:
   /// they come with the chief's view.

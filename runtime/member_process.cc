@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,13 +10,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "chief/summary.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
 #include "common/checkpoint/checkpoint_directory.h"
+#include "common/checkpoint/model_dir.h"
+#include "common/config/options.h"
 #include "common/rpc/server.h"
-#include "jobs/registry.h"
 #include "runtime/chief_role.h"
 #include "runtime/evaluator_role.h"
 #include "runtime/ps_role.h"
@@ -64,7 +67,8 @@ int Conclude(const RoleEnd& end) {
 class MemberProcess {
  public:
   explicit MemberProcess(const MemberOptions& member)
-      : ready_fd_(member.ready_fd), setup_{.cluster = member.cluster, .options = member.options} {}
+      : ready_fd_(member.ready_fd),
+        setup_{.cluster = member.cluster, .options = member.options, .job = member.job} {}
 
   absl::StatusOr<int> Run() {
     WEIR_RETURN_IF_ERROR(Prepare());
@@ -79,13 +83,11 @@ class MemberProcess {
 
  private:
   absl::Status Prepare() {
-    WEIR_ASSIGN_OR_RETURN(job_, CreateJob(setup_.options.job));
-    auto layout = Layout::Create(job_->tensors(), setup_.cluster.ps_count());
+    auto layout = Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count());
     WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
     layout_.emplace(*std::move(layout));
-    setup_.job = job_.get();
     setup_.layout = &*layout_;
-    setup_.max_steps = setup_.options.max_steps.value_or(job_->default_max_steps());
+    setup_.max_steps = setup_.options.max_steps.value_or(setup_.job->default_max_steps());
     setup_.own_address = ListedAddress(setup_.cluster);
     return absl::OkStatus();
   }
@@ -94,12 +96,28 @@ class MemberProcess {
   absl::StatusOr<bool> AlreadyDone() {
     const std::string& folder = setup_.options.model_dir;
     const Step max(setup_.max_steps);
-    WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
-    if (final_one.has_value()) {
-      LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
-              setup_.max_steps);
+    if (HostsChief(setup_.cluster) || setup_.cluster.self.role == RoleType::kPs) {
+      WEIR_RETURN_IF_ERROR(CheckWritable(folder));  // they write checkpoints there
     }
-    return final_one.has_value();
+    WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
+    if (!final_one.has_value()) return false;
+    LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
+            setup_.max_steps);
+    if (HostsChief(setup_.cluster)) WEIR_RETURN_IF_ERROR(SummarizeNothing(*final_one));
+    return true;
+  }
+
+  // Who asked for a summary gets one of a run without steps, too.
+  absl::Status SummarizeNothing(const CheckpointPath& checkpoint) const {
+    if (setup_.options.summary.empty()) return absl::OkStatus();
+    chief::Summary summary;
+    summary.job = setup_.options.job;
+    summary.mode = setup_.options.mode;
+    summary.ps = static_cast<std::uint64_t>(setup_.cluster.ps_count());
+    summary.workers = static_cast<std::uint64_t>(setup_.cluster.worker_count());
+    summary.global_step = checkpoint.step.value();
+    summary.checkpoint = checkpoint.name;
+    return chief::WriteSummary(summary, setup_.options.summary);
   }
 
   absl::Status Listen() {
@@ -165,8 +183,10 @@ class MemberProcess {
       });
       chief_end = chief_->Run(stop_, setup_.own_address);
     }
-    if (worker_end.exit_code != 0 && worker_end.exit_code != 4) return worker_end;
-    return chief_end;
+    // A chief that was stopped for its worker's sake ends well: the worker's reason is the one.
+    const bool chief_failed = chief_end.exit_code != 0 && chief_end.exit_code != 4;
+    const bool worker_failed = worker_end.exit_code != 0 && worker_end.exit_code != 4;
+    return worker_failed && !chief_failed ? worker_end : chief_end;
   }
 
   RoleSetup RoleFor(const Task& task) const {
@@ -177,7 +197,6 @@ class MemberProcess {
 
   const int ready_fd_;
   RoleSetup setup_;
-  std::unique_ptr<Job> job_;
   std::optional<Layout> layout_;
   StopSignal stop_;
   std::unique_ptr<ChiefRole> chief_;
@@ -188,5 +207,24 @@ class MemberProcess {
 }  // namespace
 
 absl::StatusOr<int> RunMember(const MemberOptions& member) { return MemberProcess(member).Run(); }
+
+absl::StatusOr<std::optional<MemberAssignment>> AssignedMember() {
+  const char* text = std::getenv(kMemberVariable);
+  if (text == nullptr) return std::optional<MemberAssignment>();
+  WEIR_ASSIGN_OR_RETURN(MemberAssignment assignment, MemberAssignment::FromText(text));
+  unsetenv(kMemberVariable);
+  WEIR_RETURN_IF_ERROR(DieWithParent(assignment.parent));
+  return std::optional<MemberAssignment>(std::move(assignment));
+}
+
+absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job) {
+  WEIR_ASSIGN_OR_RETURN(const RunArguments parsed,
+                        ParseRun(assignment.job_flags, ProcessEnvironment()));
+  StartLogging(assignment.task.ToString(), parsed.job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  return RunMember({.job = &job,
+                    .cluster = assignment.ToCluster(),
+                    .options = parsed.job,
+                    .ready_fd = assignment.ready_fd});
+}
 
 }  // namespace weir

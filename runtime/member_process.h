@@ -1,12 +1,17 @@
 #pragma once
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "common/config/cluster_spec.h"
 #include "common/config/job_options.h"
+#include "runtime/member_assignment.h"
+#include "worker/training/job.h"
 
 namespace weir {
 
 struct MemberOptions {
+  const Job* job = nullptr;
   ClusterSpec cluster;
   JobOptions options;
   int ready_fd = -1;  ///< where to report the port, for `weir local`; -1: nowhere
@@ -16,5 +21,11 @@ struct MemberOptions {
 /// end. Returns the exit code; what went wrong is in the log by then. Errors (with their exit
 /// codes) are those of starting.
 absl::StatusOr<int> RunMember(const MemberOptions& member);
+
+/// What WEIR_MEMBER says, where this process is a member of a local cluster. Errors: exit 2; the
+/// parent is gone.
+absl::StatusOr<std::optional<MemberAssignment>> AssignedMember();
+/// Runs the assigned member; its flags are the whole job.
+absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job);
 
 }  // namespace weir

@@ -101,6 +101,7 @@ absl::StatusOr<std::shared_ptr<ps::Server>> PsRole::CreateServer(const wire::Joi
   options.shard.has_step_counter = options.shard.shard == ShardIndex(0);
   options.incarnation = Incarnation(RandomId());
   options.host_id = HostId();
+  options.transport_kind = TransportKind(setup_);
   options.ucx_version = net::UcxVersion();
   options.notify_steps = NotifySteps(setup_.options);
 

@@ -77,11 +77,23 @@ int WorkerRank(const ClusterSpec& cluster, int worker_index) {
   return static_cast<int>(std::distance(cluster.worker.begin(), cluster.worker.find(worker_index)));
 }
 
+namespace {
+
+// In this version auto is tcp: it works wherever two processes can meet.
+net::UcxFabric FabricOf(const RoleSetup& setup) {
+  return setup.options.transport == TransportChoice::kShm ? net::UcxFabric::kShm
+                                                          : net::UcxFabric::kTcp;
+}
+
+}  // namespace
+
+std::string TransportKind(const RoleSetup& setup) {
+  return FabricOf(setup) == net::UcxFabric::kShm ? "ucx shm" : "ucx tcp";
+}
+
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {
   net::UcxOptions options;
-  // In this version auto is tcp: it works wherever two processes can meet.
-  options.fabric = setup.options.transport == TransportChoice::kShm ? net::UcxFabric::kShm
-                                                                    : net::UcxFabric::kTcp;
+  options.fabric = FabricOf(setup);
   options.loopback_only = setup.cluster.loopback_only;
   options.net_devices = setup.options.net_devices;
   options.port_range = setup.options.ucx_port_range;

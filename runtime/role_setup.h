@@ -46,6 +46,9 @@ int WorkerIndexBound(const ClusterSpec& cluster);
 /// This worker's rank among the listed ones: its share of the data.
 int WorkerRank(const ClusterSpec& cluster, int worker_index);
 
+/// What CreateTransport makes, for a worker and a ps to compare: "ucx tcp", "ucx shm".
+std::string TransportKind(const RoleSetup& setup);
+
 /// The UCX transport that the options ask for.
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup);
 

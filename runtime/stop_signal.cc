@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <map>
 #include <thread>
 #include <utility>
@@ -15,7 +17,7 @@
 namespace weir {
 namespace {
 
-std::atomic<int> received_signal{0};
+std::atomic<bool> received_signal{false};
 std::atomic<int> wake_fd{-1};
 
 void Wake() {
@@ -23,13 +25,28 @@ void Wake() {
   [[maybe_unused]] const auto written = write(wake_fd.load(), &one, sizeof one);
 }
 
-// Async-signal-safe: atomics and write only.
-void Handle(int signal) {
-  int none = 0;
-  if (received_signal.compare_exchange_strong(none, signal)) {
-    std::signal(signal, SIG_DFL);
-    Wake();
-  }
+// Async-signal-safe: atomics, signal and write only; leaves errno to whom it interrupted.
+void Handle(int /*signal*/) {
+  const int interrupted_errno = errno;
+  received_signal = true;
+  // Both: whoever follows a Ctrl-C with a kill, or the other way round, means it.
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  Wake();
+  errno = interrupted_errno;
+}
+
+void Install(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  // A call that the signal interrupts goes on; whoever waits is woken by the callbacks.
+  action.sa_flags = SA_RESTART;
+  // One at a time, so that the second finds the default.
+  sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGTERM);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
 }
 
 }  // namespace
@@ -38,20 +55,15 @@ class StopSignal::Impl {
  public:
   Impl() : event_(eventfd(0, EFD_CLOEXEC)) {
     wake_fd = event_.get();
-    struct sigaction action {};
-    action.sa_handler = Handle;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, nullptr);
-    sigaction(SIGINT, &action, nullptr);
+    Install(Handle);
     thread_ = std::jthread([this] { Run(); });
   }
 
   ~Impl() {
+    Install(SIG_DFL);
     ending_ = true;
     Wake();
     thread_.join();
-    std::signal(SIGTERM, SIG_DFL);
-    std::signal(SIGINT, SIG_DFL);
     wake_fd = -1;
   }
 
@@ -71,7 +83,7 @@ class StopSignal::Impl {
   void Run() {
     while (!ending_) {
       std::uint64_t count = 0;
-      if (read(event_.get(), &count, sizeof count) < 0) continue;
+      if (read(event_.get(), &count, sizeof count) < 0 && errno != EINTR) return;
       if (!received()) continue;
       MutexLock lock(&mutex_);
       for (auto& [id, on_stop] : callbacks_) {
@@ -90,11 +102,7 @@ class StopSignal::Impl {
 
 StopSignal::StopSignal() : impl_(std::make_unique<Impl>()) {}
 StopSignal::~StopSignal() = default;
-bool StopSignal::received() { return received_signal.load() != 0; }
-int StopSignal::exit_code() {
-  const int signal = received_signal.load();
-  return signal == 0 ? 0 : 128 + signal;
-}
+bool StopSignal::received() { return received_signal.load(); }
 StopSignal::Registration StopSignal::OnStop(std::function<void()> on_stop) {
   return Registration(this, impl_->Add(std::move(on_stop)));
 }

@@ -6,8 +6,9 @@
 
 namespace weir {
 
-/// Turns the first SIGTERM or SIGINT of this process into one call; the second ends the process as
-/// the signal would have. At most one instance at a time; create it before other threads start.
+/// Turns the first SIGTERM or SIGINT of this process into one call; the second of either ends the
+/// process as the signal would have. At most one instance at a time; create it before other threads
+/// start.
 class StopSignal {
  public:
   StopSignal();
@@ -17,8 +18,6 @@ class StopSignal {
 
   /// True from the first signal on. Any thread; also without an instance.
   static bool received();
-  /// 128 + the signal's number; 0 before it.
-  static int exit_code();
 
   /// Keeps a callback registered; once it is gone the callback is not running and never will.
   class Registration {
@@ -35,7 +34,8 @@ class StopSignal {
     int id_ = 0;
   };
 
-  /// Calls `on_stop` once, on this object's thread, when the signal comes, soon if it has.
+  /// Calls `on_stop` once, on this object's thread, when the signal comes, soon if it has. It must
+  /// not block, nor register or remove callbacks: the others and every removal wait for it.
   [[nodiscard]] Registration OnStop(std::function<void()> on_stop);
 
  private:

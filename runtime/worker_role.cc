@@ -123,10 +123,21 @@ absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::
   options.incarnation = incarnation_;
   options.view = ViewNumber(view.number);
   options.host_id = HostId();
+  options.transport_kind = TransportKind(setup_);
   options.ucx_version = net::UcxVersion();
-  WEIR_ASSIGN_OR_RETURN(
-      std::unique_ptr<Client> client,
-      Client::Connect(*setup_.layout, options, std::move(transport), ShardCaller(setup_, view)));
+  for (const auto& [index, address] : setup_.cluster.ps) {
+    options.shard_names.push_back(Task{RoleType::kPs, index}.ToString());
+  }
+  const ShardCaller caller(setup_, view);
+  // There is nobody to Abort before there is a client, so each attempt looks first.
+  const auto connector =
+      [&](ShardIndex shard,
+          const wire::ConnectRequestT& request) -> absl::StatusOr<wire::ConnectReplyT> {
+    if (MustEnd()) return absl::CancelledError("the job ended while the worker connected to it");
+    return caller(shard, request);
+  };
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
+                        Client::Connect(*setup_.layout, options, std::move(transport), connector));
   MutexLock lock(&mutex_);
   client_ = client.get();
   // Whatever came while the connections were made.
@@ -211,8 +222,10 @@ void WorkerRole::EvaluateFor(const wire::EvaluateT& request) {
     WEIR_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(*setup_.job, InputOf(setup_),
                                                                  setup_.options.eval_steps));
     return evaluator.EvaluateCheckpoint(
-        absl::StrCat(setup_.options.model_dir, "/", request.checkpoint), &StopSignal::received);
+        absl::StrCat(setup_.options.model_dir, "/", request.checkpoint),
+        [this] { return MustEnd(); });
   }();
+  if (absl::IsCancelled(evaluation.status())) return;
   wire::EvaluationDoneT done = ReportOf(request.step, evaluation);
   if (!done.error.empty()) {
     LogError("the evaluation of ", request.checkpoint, " failed: ", done.error);
@@ -226,6 +239,11 @@ void WorkerRole::Report(wire::MemberBodyUnion body) {
   // The outbox holds a thousand messages: it is full only when the chief is frozen, and then the
   // lease ends this worker.
   if (!session_->Send(std::move(body))) LogDebug("a report to the chief was dropped");
+}
+
+bool WorkerRole::MustEnd() {
+  MutexLock lock(&mutex_);
+  return inbox_.end.has_value() || StopSignal::received();
 }
 
 RoleEnd WorkerRole::Interrupted() const {

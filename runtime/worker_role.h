@@ -40,6 +40,8 @@ class WorkerRole final : private SessionListener {
   absl::StatusOr<RoleEnd> WaitForEnd();
   void EvaluateFor(const wire::EvaluateT& request);
   void Report(wire::MemberBodyUnion body);
+  /// The chief has ended the job, or is lost, or this worker was told to stop.
+  bool MustEnd();
   RoleEnd Interrupted() const;
 
   void OnView(const wire::ViewT& view) override;

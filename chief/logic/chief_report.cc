@@ -34,6 +34,18 @@ std::unique_ptr<wire::MemberT> MemberOf(const MemberRecord& record) {
   return member;
 }
 
+/// The chief holds no lease of its own: it is there while it answers.
+std::unique_ptr<wire::MemberStatusT> ChiefItself(const ChiefOptions& options) {
+  auto status = std::make_unique<wire::MemberStatusT>();
+  status->member = std::make_unique<wire::MemberT>();
+  status->member->role = wire::Role::Chief;
+  status->member->incarnation = options.incarnation;
+  status->member->pid = options.pid;
+  status->member->address = options.address;
+  status->member->state = "joined";
+  return status;
+}
+
 }  // namespace
 
 wire::StatusReplyT Chief::BuildStatus(absl::Time now) const {
@@ -46,6 +58,7 @@ wire::StatusReplyT Chief::BuildStatus(absl::Time now) const {
   status.loss = progress_.mean_loss().value_or(0.0F);
   status.steps_per_second = static_cast<float>(progress_.steps_per_second(now));
   status.view = membership_.view().value();
+  status.members.push_back(ChiefItself(options_));
   for (const auto& [id, record] : membership_.members()) {
     auto member = std::make_unique<wire::MemberStatusT>();
     member->member = MemberOf(record);

@@ -26,7 +26,8 @@ inline constexpr std::size_t kMaxPayloadBytes = 224 * 1024;
 inline constexpr std::uint8_t kMaxMessageType = 15;
 
 /// Zeroed memory that the transport has registered, 64-byte aligned. Outlives every send from it:
-/// destroy it after its sends were reported, and before its transport.
+/// destroy it after its sends were reported. It may outlive its transport, whose destructor reports
+/// the last of them.
 class Memory {
  public:
   virtual ~Memory() = default;

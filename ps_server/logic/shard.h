@@ -97,6 +97,7 @@ class Shard {
   };
   Snapshot BeginSnapshot();
   void ReleaseSnapshotBlock(BlockPin pin);
+  bool snapshot_under_way() const { return snapshot_pins_ > 0; }
 
   ViewNumber view() const;
   Step global_step() const;

@@ -17,7 +17,8 @@ import tempfile
 import time
 import unittest
 
-WEIR = os.environ.get("WEIR", "build/release/cli/weir")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WEIR = os.environ.get("WEIR", str(ROOT / "build/release/cli/weir"))
 DATA = pathlib.Path(os.environ.get("WEIR_DATA", "/usr/share/datasets/fashion-mnist"))
 POLL = 0.02  # between looks at a condition
 

@@ -29,7 +29,14 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
       : layout_(layout),
         options_(options),
         transport_(std::move(transport)),
-        logic_(layout, {.worker = options.worker, .incarnation = options.incarnation}, *this) {}
+        logic_(layout,
+               {.worker = options.worker,
+                .incarnation = options.incarnation,
+                .shard_names = options.shard_names},
+               *this) {}
+
+  // First of all: it reports the sends that are still under way.
+  ~Impl() override { transport_.reset(); }
 
   absl::Status ConnectAll(const ShardConnector& connector) {
     WEIR_ASSIGN_OR_RETURN(
@@ -72,8 +79,9 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
                             if (pulled == absl::InfiniteFuture() && logic_.pull_result())
                               pulled = MonotonicNow();
                           }));
-    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
+    // Without a step, too: nothing may write to `weights` after the return.
     RunUntil([this] { return logic_.pull_result().has_value(); });
+    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
     WEIR_RETURN_IF_ERROR(*logic_.pull_result());
     // The ticket had to wait for others: what was pulled meanwhile is old.
     if (MonotonicNow() - pulled > kStaleAfter) WEIR_RETURN_IF_ERROR(Pull(weights));
@@ -247,7 +255,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
 
   const Layout& layout_;
   const ClientOptions options_;
-  const std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<net::Transport> transport_;  // until the destructor
   ClientLogic logic_;
   ShardConnections links_;
   const ParameterBuffer* gradients_ = nullptr;  // of the push under way

@@ -31,6 +31,8 @@ struct ClientOptions {
   std::string host_id;
   std::string transport_kind = "ucx";  ///< what `transport` is, for the shard to compare
   std::string ucx_version;             ///< empty with another transport
+  /// By shard, for errors: "ps 3". Empty: the shards' own numbers.
+  std::vector<std::string> shard_names;
   absl::Duration connect_deadline = absl::Seconds(60);
   absl::Duration request_deadline = absl::Seconds(30);
 };

@@ -12,7 +12,7 @@ namespace weir {
 
 /// One value of every tensor of a model, in memory that the client's transport has registered: what
 /// Pull writes into and Push sends from, without a copy in between. Tensors are 64-byte aligned,
-/// row-major float32, and start as zeros. Destroy it before the client that made it.
+/// row-major float32, and start as zeros. It may outlive the client that made it.
 class ParameterBuffer {
  public:
   static absl::StatusOr<ParameterBuffer> Create(const Layout& layout, net::Transport& transport);

@@ -27,10 +27,14 @@ wire::ConnectRequestT RequestFor(const Layout& layout, const ClientOptions& opti
   return request;
 }
 
-std::string NameOf(ShardIndex shard) { return absl::StrCat("ps shard ", shard.value()); }
+std::string NameOf(const ClientOptions& options, ShardIndex shard) {
+  if (shard.value() < options.shard_names.size()) return options.shard_names[shard.value()];
+  return absl::StrCat("ps ", shard.value());
+}
 
 // A shard's word is checked before it is used: credits size windows.
-absl::Status CheckReply(ShardIndex shard, const wire::ConnectReplyT& reply) {
+absl::Status CheckReply(ShardIndex shard, const std::string& name,
+                        const wire::ConnectReplyT& reply) {
   constexpr std::uint32_t kMostCredits = 65536;
   if (reply.shard == shard.value() && reply.session != 0 && reply.push_credits >= 1 &&
       reply.push_credits <= kMostCredits && reply.pull_credits >= 1 &&
@@ -38,8 +42,8 @@ absl::Status CheckReply(ShardIndex shard, const wire::ConnectReplyT& reply) {
     return absl::OkStatus();
   }
   return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
-                          NameOf(shard), " gave a connect reply that makes no sense (shard ",
-                          reply.shard, ", credits ", reply.push_credits, "/", reply.pull_credits,
+                          name, " gave a connect reply that makes no sense (shard ", reply.shard,
+                          ", credits ", reply.push_credits, "/", reply.pull_credits,
                           "): check that every role runs the same build of weir")),
                       ExitCode::kBadUsage);
 }
@@ -51,7 +55,7 @@ bool MayPass(const absl::Status& status) {
 
 using Pause = ShardConnections::Pause;
 
-absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard,
+absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard, const std::string& name,
                                                      const wire::ConnectRequestT& request,
                                                      absl::Time deadline,
                                                      const ShardConnector& connector,
@@ -64,14 +68,14 @@ absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard,
       return WithExitCode(reply.status(), ExitCode::kBadUsage);
     }
     if (reply.ok() && !reply->retry) {
-      return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
-                              NameOf(shard), " refused the connection: ", reply->reason)),
+      return WithExitCode(absl::FailedPreconditionError(
+                              absl::StrCat(name, " refused the connection: ", reply->reason)),
                           ExitCode::kBadUsage);
     }
     reason = reply.ok() ? reply->reason : std::string(reply.status().message());
     if (MonotonicNow() >= deadline) {
-      return WithExitCode(absl::DeadlineExceededError(absl::StrCat(
-                              NameOf(shard), " could not be connected to in time: ", reason)),
+      return WithExitCode(absl::DeadlineExceededError(
+                              absl::StrCat(name, " could not be connected to in time: ", reason)),
                           ExitCode::kPeerLost);
     }
     WEIR_RETURN_IF_ERROR(pause(absl::Milliseconds(20)));
@@ -90,13 +94,13 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
   ShardConnections connections;
   for (int s = 0; s < layout.shards(); ++s) {
     const ShardIndex shard(static_cast<std::uint16_t>(s));
+    const std::string name = NameOf(options, shard);
     WEIR_ASSIGN_OR_RETURN(const wire::ConnectReplyT reply,
-                          AskUntilAnswered(shard, request, deadline, connector, pause));
-    WEIR_RETURN_IF_ERROR(CheckReply(shard, reply));
+                          AskUntilAnswered(shard, name, request, deadline, connector, pause));
+    WEIR_RETURN_IF_ERROR(CheckReply(shard, name, reply));
     WEIR_ASSIGN_OR_RETURN(
         const net::PeerId peer,
-        transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()),
-                          NameOf(shard)));
+        transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
     connections.shards_.push_back({.peer = peer,
                                    .link = {.session = reply.session,
                                             .push_credits = static_cast<int>(reply.push_credits),

@@ -5,12 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/net/ucx/port_range.h"
 #include "common/net/ucx/process_setup.h"
 #include "common/net/ucx/status.h"
 #include "common/net/ucx/version.h"
@@ -28,22 +27,6 @@ struct ConfigRelease {
   void operator()(ucp_config_t* config) const { ucp_config_release(config); }
 };
 using ConfigPtr = std::unique_ptr<ucp_config_t, ConfigRelease>;
-
-// UCX looks at a range only when it binds, and takes nonsense for "any port".
-absl::Status CheckPortRange(const std::string& range) {
-  const std::vector<std::string> ends = absl::StrSplit(range, '-');
-  int first = 0;
-  int last = 0;
-  if (ends.size() == 2 && absl::SimpleAtoi(ends[0], &first) && absl::SimpleAtoi(ends[1], &last) &&
-      1 <= first && first <= last && last <= 65535) {
-    return absl::OkStatus();
-  }
-  return WithExitCode(absl::InvalidArgumentError(
-                          absl::StrCat("the UCX port range is \"", range,
-                                       "\": write FIRST-LAST, such as 40000-40100, from 1 to "
-                                       "65535")),
-                      ExitCode::kBadUsage);
-}
 
 // UCX warns of a transport's key when that transport is not in TLS, so each fabric has its own.
 std::vector<Setting> SettingsOf(const UcxOptions& options) {
@@ -124,7 +107,9 @@ absl::string_view TransportsOf(UcxFabric fabric) {
 
 absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions& options) {
   SetUpUcxInProcess();
-  if (!options.port_range.empty()) WEIR_RETURN_IF_ERROR(CheckPortRange(options.port_range));
+  if (options.fabric == UcxFabric::kTcp && !options.port_range.empty()) {
+    WEIR_RETURN_IF_ERROR(CheckPortRange(options.port_range, options.loopback_only));
+  }
   WEIR_ASSIGN_OR_RETURN(const ConfigPtr config, ConfigOf(options));
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;

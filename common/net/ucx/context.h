@@ -13,7 +13,7 @@ namespace weir::net {
 /// Owns a UCP context that was set up as UcxOptions say. Kept alive by its workers and memory.
 class UcxContext {
  public:
-  /// Errors: kInvalidArgument for a port range that is none, or a value that UCX refuses;
+  /// Errors: as CheckPortRange; kInvalidArgument for a value that UCX refuses; kNotFound,
   /// kUnavailable and others as UCX says.
   static absl::StatusOr<std::shared_ptr<UcxContext>> Create(const UcxOptions& options);
   ~UcxContext();

@@ -25,8 +25,9 @@ namespace weir::net {
 /// UCX active messages over tcp or shared memory, always with peer error handling, always eager:
 /// a rendezvous would let later messages overtake. One UCP worker.
 ///
-/// UCX trusts the fabric: whoever reaches its ports and speaks its wire-up can abort the process
-/// (random bytes cannot). Bind to trusted networks.
+/// UCX trusts the fabric: random bytes at its ports do nothing, but whoever sends its magic number
+/// and then nonsense makes 1.13 abort (tcp_ep.c, an assertion on the length). Bind to trusted
+/// networks.
 class UcxTransport final : public Transport {
  public:
   /// Errors: as UcxContext::Create, and kResourceExhausted for ports or descriptors.
@@ -100,10 +101,6 @@ class UcxTransport final : public Transport {
   SendPool sends_;
   absl::flat_hash_map<PeerId, std::unique_ptr<UcxEndpoint>> endpoints_;
   std::array<Inbound, kMaxMessageType + 1> inbound_;
-  // After what its callbacks touch: it is destroyed first.
-  WorkerPtr worker_;
-  UcxWaiter waiter_;
-
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
@@ -113,6 +110,10 @@ class UcxTransport final : public Transport {
   TransportEvents* events_ = nullptr;       // only within Progress
   TransportEvents* last_events_ = nullptr;  // for the destructor
   std::uint64_t dropped_messages_ = 0;
+
+  // Last: destroying the worker may call back, which touches most of the above.
+  WorkerPtr worker_;
+  UcxWaiter waiter_;
 };
 
 }  // namespace weir::net

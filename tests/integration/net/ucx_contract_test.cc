@@ -25,4 +25,34 @@ INSTANTIATE_TEST_SUITE_P(Tcp, TransportContract,
 INSTANTIATE_TEST_SUITE_P(Shm, TransportContract,
                          ::testing::Values(Ucx("shm", net::UcxFabric::kShm)));
 
+TEST(UcxPortRangeTest, ListensWithinItAndRefusesWhenItIsFull) {
+  net::UcxOptions options;
+  options.loopback_only = true;
+  options.port_range = "41873-41874";
+  std::vector<std::unique_ptr<net::Transport>> transports;
+  absl::Status status;
+  for (int i = 0; i < 3 && status.ok(); ++i) {
+    auto transport = net::UcxTransport::Create(options);
+    status = transport.status();
+    if (transport.ok()) transports.push_back(*std::move(transport));
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_LE(transports.size(), 2U);
+}
+
+TEST(UcxDevicesTest, RefusesOnesThatAreNot) {
+  net::UcxOptions options;
+  options.net_devices = "nope0";
+  EXPECT_FALSE(net::UcxTransport::Create(options).ok());
+}
+
+TEST(UcxMemoryTest, NamesTheLimits) {
+  net::UcxOptions options;
+  options.loopback_only = true;
+  const auto transport = *net::UcxTransport::Create(options);
+  const absl::Status status = transport->Allocate(std::size_t{1} << 55).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("ulimit -l"), absl::string_view::npos) << status;
+}
+
 }  // namespace weir::testing

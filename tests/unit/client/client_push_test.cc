@@ -184,6 +184,21 @@ TEST_F(ClientPushTest, TheBaseVersionIsOfTheLastPullBeforeThePush) {
   EXPECT_EQ(output_.pushes.back().second.base_version(), 0U);
 }
 
+TEST_F(ClientPushTest, ErrorsNameTheTaskRatherThanTheShard) {
+  ClientLogic client(
+      layout_,
+      {.worker = WorkerIndex(3), .incarnation = Incarnation(9), .shard_names = {"ps 2", "ps 7"}},
+      output_);
+  client.OnConnected(kA, {.session = kSession[0]});
+  client.OnConnected(kB, {.session = kSession[1]});
+  client.StartPush(now_, Step(1), deadline_);
+  client.OnPeerDown(now_, kB, absl::UnavailableError("connection reset"));
+  EXPECT_THAT(std::string(client.push_result()->message()), HasSubstr("push at ps 7"));
+  client.StartTicket(now_, std::nullopt, wire::TicketAction::Next, deadline_);
+  client.OnPeerDown(now_, kA, absl::UnavailableError("connection reset"));
+  EXPECT_THAT(std::string(client.ticket_result()->status().message()), HasSubstr("at ps 2"));
+}
+
 TEST_F(ClientPushTest, AModelWithoutBlocksIsDoneAtOnce) {
   const Layout layout = MakeLayout({0}, 2);
   ClientLogic client(layout, {.worker = WorkerIndex(0), .incarnation = Incarnation(1)}, output_);

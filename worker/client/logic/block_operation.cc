@@ -149,9 +149,9 @@ void BlockOperation::Fail(absl::Time now, ShardIndex shard, absl::StatusCode cod
     blocks = absl::StrCat(", blocks ", state_.block_at(shard, missing.first).value(), "-",
                           state_.block_at(shard, missing.first + missing.count - 1).value());
   }
-  absl::Status status(code,
-                      absl::StrCat(verb_, " at ps ", shard.value(), blocks, " (", window.Describe(),
-                                   ") after ", absl::FormatDuration(now - started_), ": ", why));
+  absl::Status status(
+      code, absl::StrCat(verb_, " at ", state_.NameOf(shard), blocks, " (", window.Describe(),
+                         ") after ", absl::FormatDuration(now - started_), ": ", why));
   if (code == absl::StatusCode::kUnavailable) {
     status = WithExitCode(std::move(status), ExitCode::kPeerLost);
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +33,8 @@ struct ClientLogicOptions {
   Incarnation incarnation;
   absl::Duration retry_after = absl::Seconds(2);  ///< a request unanswered so long is sent again
   absl::Duration busy_backoff = absl::Milliseconds(2);
+  /// By shard, for errors: tasks may have other numbers than shards. Empty: "ps 0", "ps 1", ...
+  std::vector<std::string> shard_names;
 };
 
 /// What ConnectReply said of one shard.

@@ -29,4 +29,9 @@ absl::Status ClientState::NotConnected(ShardIndex shard) const {
   return absl::UnavailableError("not connected yet");
 }
 
+std::string ClientState::NameOf(ShardIndex shard) const {
+  if (shard.value() < options.shard_names.size()) return options.shard_names[shard.value()];
+  return absl::StrCat("ps ", shard.value());
+}
+
 }  // namespace weir::client

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +30,7 @@ struct ClientState {
     return layout.blocks_of(shard)[position];
   }
   absl::Status NotConnected(ShardIndex shard) const;
+  std::string NameOf(ShardIndex shard) const;
 
   const Layout& layout;
   const ClientLogicOptions options;

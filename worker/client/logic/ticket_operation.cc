@@ -96,7 +96,7 @@ absl::Time TicketOperation::next_tick() const {
 
 void TicketOperation::Fail(absl::Time now, absl::StatusCode code, absl::string_view why) {
   absl::Status status(code,
-                      absl::StrCat("step ticket at ps ", kTicketShard.value(), " (",
+                      absl::StrCat("step ticket at ", state_.NameOf(kTicketShard), " (",
                                    awaiting_view_ ? "waiting for a view" : "unanswered", ") after ",
                                    absl::FormatDuration(now - started_), ": ", why));
   if (code == absl::StatusCode::kUnavailable) {
