@@ -72,7 +72,7 @@ DataPlane::DataPlane(Layout layout, DataPlaneOptions options)
 
 DataPlane::~DataPlane() {
   Thaw();
-  for (const auto& server : servers_) server->Stop();
+  servers_.clear();
 }
 
 void DataPlane::Join(WorkerIndex worker) {
@@ -106,7 +106,9 @@ void DataPlane::Publish() {
     member->state = "joined";
     view.members.push_back(std::move(member));
   }
-  for (const auto& server : servers_) server->OnView(view);
+  for (const auto& server : servers_) {
+    if (server) server->OnView(view);
+  }
   for (Client* client : clients_) client->OnView(view_);
 }
 

@@ -51,6 +51,9 @@ class DataPlane {
   const Layout& layout() const { return layout_; }
   ps::Server& server(int shard) { return *servers_[static_cast<std::size_t>(shard)]; }
 
+  /// Ends one for good, its transport too. Nobody may call it afterwards.
+  void Destroy(int shard) { servers_[static_cast<std::size_t>(shard)].reset(); }
+
   /// A new view with (without) this worker, given to every server and to the clients of `Connect`
   /// that are still alive. A worker that joins again gets a new incarnation.
   void Join(WorkerIndex worker);

@@ -112,7 +112,7 @@ class StoppedServerTest : public FailureTest {
     });
     auto future = running.get_future();
     Await(future);
-    plane_.server(1).Stop();
+    plane_.Destroy(1);
     const absl::Status status = Await(result);
     if (GetParam() == Fabric::kUcxShm) {
       EXPECT_THAT(status.code(),
