@@ -59,7 +59,9 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::shared_ptr<UcxContext
     : options_(options),
       context_(std::move(context)),
       worker_(std::move(worker)),
-      waiter_(std::move(waiter)) {}
+      waiter_(std::move(waiter)) {
+  completions_.reserve(kUsualCompletions);
+}
 
 absl::Status UcxTransport::Listen() {
   for (std::uint8_t type = 1; type <= kMaxMessageType; ++type) {

@@ -52,6 +52,8 @@ class UcxTransport final : public Transport {
 
  private:
   static constexpr absl::Duration kTeardownTime = absl::Seconds(3);
+  // Between two calls of Progress: the credits of a few peers. More is legal, and allocates.
+  static constexpr std::size_t kUsualCompletions = 256;
 
   struct Completion {
     SendToken token;

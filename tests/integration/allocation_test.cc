@@ -1,0 +1,117 @@
+// A program of its own: it replaces operator new to count what each thread allocates.
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "gtest/gtest.h"
+#include "tests/integration/data_plane.h"
+
+namespace {
+
+thread_local long allocations = 0;
+
+void* Allocate(std::size_t bytes) {
+  ++allocations;
+  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return Allocate(bytes); }
+void* operator new[](std::size_t bytes) { return Allocate(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace weir::testing {
+namespace {
+
+constexpr int kWarmSteps = 20;
+constexpr int kCountedSteps = 100;
+
+// The Fashion-MNIST job's shapes.
+Layout TestLayout() {
+  return *Layout::Create({Tensor("conv/kernel", {3, 3, 1, 32}), Tensor("conv/bias", {32}),
+                          Tensor("dense/kernel", {5408, 64}), Tensor("dense/bias", {64}),
+                          Tensor("out/kernel", {64, 10}), Tensor("out/bias", {10})},
+                         2);
+}
+
+struct Steps {
+  Client& client;
+  ParameterBuffer& weights;
+  const ParameterBuffer& gradients;
+  std::optional<Step> completed;
+
+  void Take(int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto step = client.NextStep(completed, weights);
+      if (!step.ok() || !step->has_value() || !client.Pull(weights).ok() ||
+          !client.Push(gradients, **step).ok()) {
+        std::abort();
+      }
+      completed = *step;
+    }
+  }
+};
+
+class AllocationTest : public ::testing::TestWithParam<Fabric> {
+ protected:
+  AllocationTest()
+      : plane_(TestLayout(), {.fabric = GetParam(), .notify_steps = 1000000, .on_stats = [this] {
+                                // On the server's owner thread.
+                                server_allocations_.set_value(allocations);
+                              }}) {
+    plane_.Join(WorkerIndex(0));
+  }
+
+  /// What the owner thread of shard 0 has allocated so far, this question's own share included.
+  long ServerAllocations() {
+    server_allocations_ = {};
+    auto future = server_allocations_.get_future();
+    plane_.server(0).SendStats();
+    return Await(future);
+  }
+
+  std::promise<long> server_allocations_;
+  DataPlane plane_;
+};
+
+TEST_P(AllocationTest, TheCounterCounts) {
+  const long before = allocations;
+  delete new int(1);  // NOLINT
+  EXPECT_GT(allocations, before);
+}
+
+TEST_P(AllocationTest, NoneInAStepOnceWarm) {
+  Within(absl::Seconds(60), [this] {
+    const auto client = plane_.Connect(WorkerIndex(0));
+    auto weights = client->AllocateParameters();
+    const auto gradients = client->AllocateParameters();
+    ASSERT_TRUE(weights.ok() && gradients.ok());
+    Steps steps{*client, *weights, *gradients, {}};
+    steps.Take(kWarmSteps);
+    ServerAllocations();
+    const long asked = ServerAllocations();
+    const long server_before = ServerAllocations();
+    const long before = allocations;
+    steps.Take(kCountedSteps);
+    const long in_worker = allocations - before;
+    const long in_server = ServerAllocations() - server_before - (server_before - asked);
+    RecordProperty("worker", static_cast<int>(in_worker));
+    RecordProperty("ps", static_cast<int>(in_server));
+    std::printf("%d steps: %ld allocations in the worker's thread, %ld in the ps's\n",
+                kCountedSteps, in_worker, in_server);
+    EXPECT_EQ(in_worker, 0);
+    EXPECT_EQ(in_server, 0);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(On, AllocationTest, ::testing::Values(Fabric::kUcxTcp, Fabric::kUcxShm),
+                         [](const auto& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace weir::testing
