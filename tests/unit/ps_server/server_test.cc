@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/model/protocol.h"
 #include "common/net/loopback.h"
 #include "gtest/gtest.h"
 #include "tests/unit/ps_server/shard_fixture.h"
@@ -58,7 +59,9 @@ class ServerTest : public ::testing::Test {
   ServerTest() {
     std::filesystem::create_directories(folder_);
     auto server = Server::Create(
-        layout_, {.shard = {.max_workers = 1, .max_steps = Step(1), .has_step_counter = true}},
+        layout_,
+        {.shard = {.max_workers = 2, .max_steps = Step(1), .has_step_counter = true},
+         .transport_kind = "loopback"},
         fabric_->CreateTransport(),
         [](const Block&, std::span<float> values) {
           std::ranges::fill(values, 0.0F);
@@ -76,8 +79,10 @@ class ServerTest : public ::testing::Test {
 
   const std::string folder_ =
       ::testing::TempDir() + "/weir-server-test-" + std::to_string(RandomId());
-  const Layout layout_ = MakeLayout({4, 3, 2}, 1);
-  const std::shared_ptr<net::LoopbackFabric> fabric_ = net::LoopbackFabric::Create();
+  static constexpr int kBlocks = 100;
+  static constexpr std::size_t kInbox = 64;
+  const Layout layout_ = MakeLayout(std::vector<std::int64_t>(kBlocks, 4), 1);
+  const std::shared_ptr<net::LoopbackFabric> fabric_ = net::LoopbackFabric::Create(kInbox);
   Reports reports_;
   std::unique_ptr<Server> server_;
 };
@@ -104,6 +109,86 @@ TEST_F(ServerTest, CheckpointWaitsForOneThatIsStillWritten) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(3)));
   server_->TakeCheckpoint(5, FolderOf(5));
   EXPECT_EQ(reports_.ErrorOf(5), "");
+}
+
+/// A worker's side of a connection, by hand.
+class FakeWorker final : public net::TransportEvents {
+ public:
+  FakeWorker(net::LoopbackFabric& fabric, Server& server, const Layout& layout, std::uint32_t index)
+      : index_(index), transport_(fabric.CreateTransport()) {
+    wire::ConnectRequestT request;
+    request.protocol = kProtocolVersion;
+    request.transport = "loopback";
+    request.worker = index;
+    request.incarnation = kIncarnation[index].value();
+    request.layout_fingerprint = layout.fingerprint();
+    const std::string address = transport_->address();
+    request.data_address.assign(address.begin(), address.end());
+    const wire::ConnectReplyT reply = server.Connect(request);
+    EXPECT_TRUE(reply.accepted) << reply.reason;
+    session_ = reply.session;
+    peer_ = *transport_->Connect(std::string(reply.data_address.begin(), reply.data_address.end()),
+                                 "the server");
+  }
+
+  /// Each block of this pull is answered by a message that refuses it.
+  void PullInAnotherView(std::uint32_t blocks) {
+    const wire::PullRequest pull(session_, kIncarnation[index_].value(), ++request_, 99, 0, blocks,
+                                 static_cast<std::uint16_t>(index_), 0);
+    transport_->Send(peer_, static_cast<std::uint8_t>(wire::MessageType::PullRequest),
+                     AsBytes(pull), {}, nullptr, net::SendToken(0));
+  }
+  void ReadAll() {
+    while (transport_->Progress(*this)) {
+    }
+  }
+  /// The server has handled all that anybody sent it before.
+  void RoundTrip() {
+    const std::size_t before = answers_;
+    PullInAnotherView(1);
+    const absl::Time give_up = MonotonicNow() + absl::Seconds(20);
+    while (answers_ == before && MonotonicNow() < give_up) {
+      if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(100));
+    }
+    ASSERT_GT(answers_, before);
+  }
+  std::size_t answers() const { return answers_; }
+
+  void OnMessage(std::uint8_t, ByteSpan, ByteSpan) override { ++answers_; }
+  void OnSent(net::SendToken, const absl::Status&) override {}
+  void OnPeerDown(net::PeerId, const absl::Status&) override {}
+
+ private:
+  const std::uint32_t index_;
+  const std::unique_ptr<net::Transport> transport_;
+  std::uint64_t session_ = 0;
+  net::PeerId peer_;
+  std::uint64_t request_ = 0;
+  std::size_t answers_ = 0;
+};
+
+TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
+  wire::ViewT view;
+  view.number = 1;
+  for (std::uint32_t index : {0, 1}) {
+    view.members.push_back(std::make_unique<wire::MemberT>());
+    view.members.back()->role = wire::Role::Worker;
+    view.members.back()->index = index;
+    view.members.back()->incarnation = kIncarnation[index].value();
+    view.members.back()->state = "joined";
+  }
+  server_->OnView(view);
+  FakeWorker deaf(*fabric_, *server_, layout_, 0);
+  FakeWorker other(*fabric_, *server_, layout_, 1);
+  // 6000 answers: 64 lie in its inbox, the others wait at the server, up to a limit.
+  for (int i = 0; i < 60; ++i) deaf.PullInAnotherView(kBlocks);
+  other.RoundTrip();
+  deaf.ReadAll();
+  other.RoundTrip();
+  deaf.ReadAll();
+  EXPECT_EQ(deaf.answers(), kInbox) << "the rest was dropped with the connection";
+  FakeWorker again(*fabric_, *server_, layout_, 0);
+  again.RoundTrip();
 }
 
 TEST_F(ServerTest, StopsWhileACheckpointWaits) {
