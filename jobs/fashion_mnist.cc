@@ -30,8 +30,9 @@ class FashionMnist final : public Job {
 
   std::vector<TensorSpec> tensors() const override { return TutorialNet().tensors(); }
 
-  // 17 passes at the default batch size: 0.90 and a margin, in under a minute on two cores.
-  std::uint64_t default_max_steps() const override { return 4000; }
+  // 43 passes at the default batch size. With its constant learning rate the accuracy still moves by
+  // half a point from checkpoint to checkpoint: from step 8000 on it stayed above 0.90.
+  std::uint64_t default_max_steps() const override { return 10000; }
 
   absl::StatusOr<std::unique_ptr<Model>> CreateModel(int batch_size) const override {
     return TutorialNet().Compile(batch_size);

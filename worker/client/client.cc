@@ -201,7 +201,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
       if (!absl::IsDeadlineExceeded(result.status()) || action == wire::TicketAction::Release) {
         return result;
       }
-      LogInfo("still waiting for a step: other workers hold all that remain");
+      LogInfo("still waiting for a step: other workers hold all that remain, or ps 0 is slow");
     }
   }
 

@@ -152,7 +152,8 @@ void BlockOperation::Fail(absl::Time now, ShardIndex shard, absl::StatusCode cod
   absl::Status status(
       code, absl::StrCat(verb_, " at ", state_.NameOf(shard), blocks, " (", window.Describe(),
                          ") after ", absl::FormatDuration(now - started_), ": ", why));
-  if (code == absl::StatusCode::kUnavailable) {
+  // A shard that is gone, does not answer, or has fenced this worker: the worker cannot go on.
+  if (code != absl::StatusCode::kInvalidArgument) {
     status = WithExitCode(std::move(status), ExitCode::kPeerLost);
   }
   End(std::move(status));

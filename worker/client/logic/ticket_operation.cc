@@ -99,7 +99,8 @@ void TicketOperation::Fail(absl::Time now, absl::StatusCode code, absl::string_v
                       absl::StrCat("step ticket at ", state_.NameOf(kTicketShard), " (",
                                    awaiting_view_ ? "waiting for a view" : "unanswered", ") after ",
                                    absl::FormatDuration(now - started_), ": ", why));
-  if (code == absl::StatusCode::kUnavailable) {
+  // A shard that is gone, does not answer, or has fenced this worker: the worker cannot go on.
+  if (code != absl::StatusCode::kInvalidArgument) {
     status = WithExitCode(std::move(status), ExitCode::kPeerLost);
   }
   End(std::move(status));
