@@ -8,6 +8,7 @@
 #include "common/net/ucx/context.h"
 #include "common/net/ucx/path.h"
 #include "common/net/ucx/status.h"
+#include "common/model/protocol.h"
 #include "common/net/ucx/version.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
