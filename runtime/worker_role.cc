@@ -124,9 +124,20 @@ absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::
   options.view = ViewNumber(view.number);
   options.host_id = HostId();
   options.ucx_version = net::UcxVersion();
-  WEIR_ASSIGN_OR_RETURN(
-      std::unique_ptr<Client> client,
-      Client::Connect(*setup_.layout, options, std::move(transport), ShardCaller(setup_, view)));
+  const ShardCaller call(setup_, view);
+  // There is no client to abort yet: a job that ends meanwhile, or a signal, ends the attempts.
+  const auto connector =
+      [&](ShardIndex shard,
+          const wire::ConnectRequestT& request) -> absl::StatusOr<wire::ConnectReplyT> {
+    if (StopSignal::received()) return absl::CancelledError(Interrupted().reason);
+    {
+      MutexLock lock(&mutex_);
+      if (inbox_.end.has_value()) return absl::CancelledError(inbox_.end->reason);
+    }
+    return call(shard, request);
+  };
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
+                        Client::Connect(*setup_.layout, options, std::move(transport), connector));
   MutexLock lock(&mutex_);
   client_ = client.get();
   // Whatever came while the connections were made.
