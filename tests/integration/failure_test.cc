@@ -100,7 +100,7 @@ class StoppedServerTest : public FailureTest {
     std::promise<void> running;
     auto result = std::async(std::launch::async, [&] {
       ClientOptions options = plane_.OptionsOf(kA);
-      options.request_deadline = absl::Seconds(3);
+      options.request_deadline = absl::Seconds(2);
       const auto client = *plane_.TryConnect(options, plane_.connector());
       auto buffer = client->AllocateParameters();
       absl::Status status = again(*client, *buffer);
@@ -138,7 +138,7 @@ TEST_P(StoppedServerTest, APushEndsInATypedError) {
 TEST_P(FailureTest, ASecondConnectionOfAWorkerReplacesTheFirst) {
   Within(absl::Seconds(30), [this] {
     ClientOptions options = plane_.OptionsOf(kA);
-    options.request_deadline = absl::Seconds(3);
+    options.request_deadline = absl::Seconds(2);
     const auto first = *plane_.TryConnect(options, plane_.connector());
     auto buffer = first->AllocateParameters();
     ASSERT_EQ(first->Pull(*buffer), absl::OkStatus());
@@ -152,9 +152,11 @@ TEST_P(FailureTest, ASecondConnectionOfAWorkerReplacesTheFirst) {
   });
 }
 
-TEST_P(FailureTest, AFencedIncarnationIsTold) {
+// A new view closes the connections of who is not in it.
+TEST_P(FailureTest, AnIncarnationThatIsOverGetsNothingDone) {
   Within(absl::Seconds(30), [this] {
-    const ClientOptions options = plane_.OptionsOf(kA);
+    ClientOptions options = plane_.OptionsOf(kA);
+    options.request_deadline = absl::Seconds(2);
     const auto client = *plane_.TryConnect(options, plane_.connector());
     auto buffer = client->AllocateParameters();
     ASSERT_EQ(client->Push(*buffer, Step(1)), absl::OkStatus());
