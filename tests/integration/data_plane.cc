@@ -229,6 +229,7 @@ void Within(absl::Duration limit, const std::function<void()>& work) {
 }
 
 void Hang(absl::Duration limit) {
+  std::fflush(stdout);
   std::fprintf(stderr, "a thread did not end within %s\n", absl::FormatDuration(limit).c_str());
   std::abort();
 }

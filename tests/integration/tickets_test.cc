@@ -1,4 +1,5 @@
 // The global step over several workers: each number once, none beyond the end, none lost.
+#include <algorithm>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -131,6 +132,28 @@ TEST_P(TicketsTest, StopTrainingAnswersAWorkerThatWaits) {
   EXPECT_TRUE(plane_->WaitForStep(Step(1)));
   plane_->server(0).StopTraining();
   EXPECT_THAT(Await(b), ElementsAre(2));
+}
+
+TEST_P(TicketsTest, APullThatWasUnderWayWhenTheStepsEndedTouchesNothingLater) {
+  Start(1, 0);
+  plane_->Join(kA);
+  Within(absl::Seconds(30), [this] {
+    constexpr float kMark = 77;
+    const auto client = plane_->Connect(kA);
+    auto weights = client->AllocateParameters();
+    const auto gradients = client->AllocateParameters();
+    plane_->Freeze(1);
+    EXPECT_EQ(*client->NextStep(std::nullopt, *weights), std::nullopt);
+    for (std::size_t t = 0; t < weights->tensors(); ++t) {
+      std::ranges::fill(weights->tensor(t), kMark);
+    }
+    plane_->Thaw();
+    // A shard answers in order: the pull's blocks come before the push's acknowledgements.
+    ASSERT_EQ(client->Push(*gradients, Step(1)), absl::OkStatus());
+    for (std::size_t t = 0; t < weights->tensors(); ++t) {
+      EXPECT_THAT(weights->tensor(t), ::testing::Each(kMark)) << "tensor " << t;
+    }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(On, TicketsTest, ::testing::ValuesIn(kFabrics),

@@ -57,6 +57,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   absl::Status Pull(ParameterBuffer& weights) {
     StartPull(weights);
     RunUntil([this] { return logic_.pull_result().has_value(); });
+    weights_ = nullptr;
     return *logic_.pull_result();
   }
 
@@ -72,20 +73,9 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
 
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
-    StartPull(weights);
-    absl::Time pulled = absl::InfiniteFuture();
-    WEIR_ASSIGN_OR_RETURN(const TicketResult ticket,
-                          Ticket(completed, wire::TicketAction::Next, [&] {
-                            if (pulled == absl::InfiniteFuture() && logic_.pull_result())
-                              pulled = MonotonicNow();
-                          }));
-    // Without a step, too: nothing may write to `weights` after the return.
-    RunUntil([this] { return logic_.pull_result().has_value(); });
-    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
-    WEIR_RETURN_IF_ERROR(*logic_.pull_result());
-    // The ticket had to wait for others: what was pulled meanwhile is old.
-    if (MonotonicNow() - pulled > kStaleAfter) WEIR_RETURN_IF_ERROR(Pull(weights));
-    return std::optional<Step>(ticket.step);
+    auto step = TakeStep(completed, weights);
+    weights_ = nullptr;  // after an error a pull may be left: what comes of it has no place to go
+    return step;
   }
 
   absl::Status Release(std::optional<Step> completed) {
@@ -133,6 +123,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
     SendHeader(to, wire::MessageType::TicketRequest, AsBytes(header));
   }
   void DeliverBlock(BlockId block, Version, ByteSpan payload) override {
+    if (weights_ == nullptr) return;
     std::memcpy(weights_->block(layout_.block(block)).data(), payload.data(), payload.size());
   }
   void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header) {
@@ -177,6 +168,24 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
       logic_.OnPeerDown(MonotonicNow(), *shard, why);
       transport_->Disconnect(peer);
     }
+  }
+
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed,
+                                               ParameterBuffer& weights) {
+    StartPull(weights);
+    absl::Time pulled = absl::InfiniteFuture();
+    WEIR_ASSIGN_OR_RETURN(const TicketResult ticket,
+                          Ticket(completed, wire::TicketAction::Next, [&] {
+                            if (pulled == absl::InfiniteFuture() && logic_.pull_result())
+                              pulled = MonotonicNow();
+                          }));
+    // Without a step, too: the next pull must find this one ended.
+    RunUntil([this] { return logic_.pull_result().has_value(); });
+    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
+    WEIR_RETURN_IF_ERROR(*logic_.pull_result());
+    // The ticket had to wait for others: what was pulled meanwhile is old.
+    if (MonotonicNow() - pulled > kStaleAfter) WEIR_RETURN_IF_ERROR(Pull(weights));
+    return std::optional<Step>(ticket.step);
   }
 
   void StartPull(ParameterBuffer& weights) {
@@ -259,7 +268,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   ClientLogic logic_;
   ShardConnections links_;
   const ParameterBuffer* gradients_ = nullptr;  // of the push under way
-  ParameterBuffer* weights_ = nullptr;          // of the pull under way
+  ParameterBuffer* weights_ = nullptr;          // of the pull under way; null: nobody waits for it
   ViewNumber seen_view_;
 
   Mutex mailbox_mutex_;
