@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
+#include "common/model/protocol.h"
 
 namespace weir::chief {
 namespace {
@@ -42,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Create(ChiefOptions options,
                                                          CheckpointStore& store) {
   WEIR_RETURN_IF_ERROR(Check(options));
   WEIR_ASSIGN_OR_RETURN(TrainingLog log, TrainingLog::Open(metrics_path));
-  options.protocol = rpc::kProtocolVersion;
+  options.protocol = kProtocolVersion;
   return std::unique_ptr<Service>(new Service(std::move(options), std::move(log), store));
 }
 

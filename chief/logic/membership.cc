@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/model/protocol.h"
 
 namespace weir::chief {
 namespace {
@@ -17,13 +18,6 @@ constexpr std::size_t kMaxSettingsBytes = 64 * 1024;
 
 std::string IndexList(const std::set<std::uint32_t>& indices) {
   return indices.empty() ? "none" : absl::StrJoin(indices, ", ");
-}
-
-// "1.13.1" -> "1.13": UCX promises compatibility within a series only.
-std::string Series(const std::string& version) {
-  const std::size_t major = version.find('.');
-  if (major == std::string::npos) return version;
-  return version.substr(0, version.find('.', major + 1));
 }
 
 bool TooLong(const wire::JoinRequestT& request) {
@@ -74,7 +68,9 @@ std::string Membership::UcxMismatch(const std::string& ucx_version) const {
   if (ucx_version.empty()) return "";
   for (const auto& [id, record] : members_) {
     if (id.role != wire::Role::Ps || !record.present() || record.ucx_version.empty()) continue;
-    if (Series(record.ucx_version) == Series(ucx_version)) return "";
+    if (record.ucx_version == ucx_version || SameUcxSeries(record.ucx_version, ucx_version)) {
+      return "";
+    }
     return absl::StrCat("it has UCX ", ucx_version, ", but ", record.Describe(), " has UCX ",
                         record.ucx_version, ": install the same major.minor version everywhere");
   }

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/folder_removal.h"
 #include "common/checkpoint/manifest.h"

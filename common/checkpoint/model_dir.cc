@@ -6,10 +6,10 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/ids.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
 
 namespace weir {
 namespace {

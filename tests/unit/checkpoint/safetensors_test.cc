@@ -1,7 +1,7 @@
 #include "common/checkpoint/safetensors.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/atomic_file.h"
+#include "common/base/atomic_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/checkpoint/sample_checkpoint.h"
