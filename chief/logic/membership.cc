@@ -111,7 +111,7 @@ Membership::Decision Membership::Join(const wire::JoinRequestT& request, absl::T
                            ", still holds its lease: is the task started twice?")};
     }
     if (earlier->state == MemberState::kLive) return {};
-  } else if (earlier != nullptr && earlier->incarnation == incarnation) {
+  } else if (earlier != nullptr && earlier->incarnation == incarnation && earlier->was_live()) {
     return {wire::JoinOutcome::Refused,
             absl::StrCat("this incarnation of ", id.ToString(), " is over: start it again")};
   } else if (earlier != nullptr && id.role == wire::Role::Ps && ready_) {
@@ -151,6 +151,10 @@ absl::Status Membership::Open(SessionId session, MemberId id, Incarnation incarn
 
 void Membership::Renew(MemberId id, absl::Time now) {
   members_.at(id).lease_until = now + options_.lease;
+}
+
+void Membership::HoldUntil(absl::Time until) {
+  for (auto& [id, record] : members_) record.lease_until = std::max(record.lease_until, until);
 }
 
 std::vector<MemberId> Membership::Expired(absl::Time now) const {

@@ -31,12 +31,13 @@ struct MemberRecord {
   std::string address;
   std::string ucx_version;
   MemberState state = MemberState::kJoined;
-  SessionId session;       ///< meaningful once live
+  SessionId session;       ///< its last; 0 before its first
   absl::Time lease_until;  ///< while joined or live
   bool finished = false;   ///< a worker that takes no more steps
   std::optional<int> exit_code;
   std::optional<std::uint64_t> peak_rss_bytes;
 
+  bool was_live() const { return session != SessionId(); }
   bool present() const { return state == MemberState::kJoined || state == MemberState::kLive; }
   std::string Describe() const;  ///< "ps 1 (host:port)"
 };
@@ -63,6 +64,8 @@ class Membership {
   /// lease ran out, or it has a session already.
   absl::Status Open(SessionId session, MemberId id, Incarnation incarnation, absl::Time now);
   void Renew(MemberId id, absl::Time now);
+  /// Lengthens every lease that would run out before `until`.
+  void HoldUntil(absl::Time until);
   /// Those whose lease has run out: silent since a lease.
   std::vector<MemberId> Expired(absl::Time now) const;
   absl::Time next_expiry() const;
