@@ -152,8 +152,8 @@ absl::StatusOr<json> ParseStrictJson(absl::string_view text, const JsonLimits& l
   std::optional<json> value = Read(text, limits, 1, faults);
   if (faults.empty() && value.has_value()) return *std::move(value);
   const JsonFault& fault = faults.front();
-  return absl::InvalidArgumentError(fault.path.empty() ? fault.what
-                                                       : absl::StrCat(fault.path, " ", fault.what));
+  return absl::InvalidArgumentError(
+      fault.path.empty() ? fault.what : absl::StrCat("key \"", fault.path, "\" ", fault.what));
 }
 
 absl::StatusOr<std::string> QuoteJson(const std::string& text) {

@@ -52,7 +52,7 @@ TEST(StrictJsonTest, APersonMayGoOnWithTheLastAProgramMayNot) {
   EXPECT_EQ(*value, nlohmann::json::parse(R"({"a": [{"k": 2}], "b": 3})"));
   const auto strict = ParseStrictJson(text, kLimits);
   EXPECT_EQ(strict.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(strict.status().message()), HasSubstr("a[0].k stands twice"));
+  EXPECT_THAT(std::string(strict.status().message()), HasSubstr("key \"a[0].k\" stands twice"));
 }
 
 TEST(StrictJsonTest, EndlessFaultsEndTheReading) {
