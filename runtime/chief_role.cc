@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
+#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -25,23 +26,25 @@ std::set<std::uint32_t> Indices(const std::map<int, std::string>& tasks) {
   return indices;
 }
 
+// A mistyped path is better told now than after the training.
+absl::Status CheckSummaryPath(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const absl::Status probe = ProbeFile(path);
+  return WithExitCode(
+      absl::Status(probe.code(), absl::StrCat("--summary ", path, ": ", probe.message())),
+      ExitCode::kBadUsage);
+}
+
 }  // namespace
 
-absl::Status ChiefRole::Prepare() {
+absl::Status ChiefRole::Prepare(const std::string& own_address) {
   const std::string& model_dir = setup_.options.model_dir;
+  WEIR_RETURN_IF_ERROR(CheckSummaryPath(setup_.options.summary));
   WEIR_RETURN_IF_ERROR(CheckWritable(model_dir));
+  WEIR_ASSIGN_OR_RETURN(claim_, ClaimModelDir(model_dir));
+  WEIR_RETURN_IF_ERROR(FindCheckpoint());
   nonce_ = absl::StrCat(RandomId());
   WEIR_RETURN_IF_ERROR(WriteNonce(model_dir, nonce_));
-  WEIR_ASSIGN_OR_RETURN(const std::optional<CheckpointPath> newest, NewestCheckpoint(model_dir));
-  if (newest.has_value()) {
-    // Another model's checkpoint is refused here, before anybody has joined.
-    WEIR_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::Open(newest->path));
-    WEIR_RETURN_IF_ERROR(reader.Check(setup_.layout->tensors()));
-    resume_ = newest->name;
-    start_step_ = newest->step;
-    resume_is_final_ = reader.manifest().is_final;
-    LogInfo("resuming from ", newest->path, " at step ", newest->step.value());
-  }
   const auto tensors = setup_.layout->tensors();
   store_ = std::make_unique<ModelDirStore>(
       model_dir, ModelDirStore::Facts{.job = setup_.options.job,
@@ -49,6 +52,25 @@ absl::Status ChiefRole::Prepare() {
                                       .tensors = {tensors.begin(), tensors.end()},
                                       .shards = setup_.layout->shards(),
                                       .chief = incarnation_});
+  WEIR_ASSIGN_OR_RETURN(std::shared_ptr<chief::Service> service,
+                        chief::Service::Create(OptionsOf(own_address),
+                                               absl::StrCat(model_dir, "/metrics.jsonl"), *store_));
+  MutexLock lock(&mutex_);
+  service_ = std::move(service);
+  return absl::OkStatus();
+}
+
+absl::Status ChiefRole::FindCheckpoint() {
+  WEIR_ASSIGN_OR_RETURN(const std::optional<CheckpointPath> newest,
+                        NewestCheckpoint(setup_.options.model_dir));
+  if (!newest.has_value()) return absl::OkStatus();
+  // Another model's checkpoint is refused here, before anybody has joined.
+  WEIR_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::Open(newest->path));
+  WEIR_RETURN_IF_ERROR(reader.Check(setup_.layout->tensors()));
+  resume_ = newest->name;
+  start_step_ = newest->step;
+  resume_is_final_ = reader.manifest().is_final;
+  LogInfo("resuming from ", newest->path, " at step ", newest->step.value());
   return absl::OkStatus();
 }
 
@@ -83,18 +105,10 @@ chief::ChiefOptions ChiefRole::OptionsOf(const std::string& own_address) const {
   return options;
 }
 
-RoleEnd ChiefRole::Run(StopSignal& stop, const std::string& own_address) {
-  auto created = chief::Service::Create(
-      OptionsOf(own_address), absl::StrCat(setup_.options.model_dir, "/metrics.jsonl"), *store_);
-  if (!created.ok()) return EndOf(created.status());
-  const std::shared_ptr<chief::Service> service = *std::move(created);
-  {
-    MutexLock lock(&mutex_);
-    service_ = service;
-  }
+RoleEnd ChiefRole::Run(StopSignal& stop) {
   const StopSignal::Registration registration =
-      stop.OnStop([service] { service->RequestStop("the chief was told to stop"); });
-  const chief::Result result = service->Wait();
+      stop.OnStop([this] { RequestStop("the chief was told to stop"); });
+  const chief::Result result = service()->Wait();
   if (!setup_.options.summary.empty()) {
     const absl::Status written = chief::WriteSummary(result.summary, setup_.options.summary);
     if (!written.ok()) {

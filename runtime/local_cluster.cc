@@ -54,7 +54,8 @@ class LocalCluster {
 
   absl::StatusOr<int> Run() {
     WEIR_RETURN_IF_ERROR(Prepare());
-    WEIR_RETURN_IF_ERROR(StartAll());
+    WEIR_ASSIGN_OR_RETURN(const bool started, StartAll());
+    if (!started) return 0;
     const StopSignal::Registration registration = stop_.OnStop([this] {
       LogInfo("stopping: the job is checkpointed and ends");
       kill(chief_pid_, SIGTERM);
@@ -75,8 +76,9 @@ class LocalCluster {
     return absl::OkStatus();
   }
 
-  // The chief first: its port is what the others need to know.
-  absl::Status StartAll() {
+  // The chief first: its port is what the others need to know. False when it found nothing to do:
+  // the model directory's job is at its end.
+  absl::StatusOr<bool> StartAll() {
     MemberAssignment base{.task = {RoleType::kChief, 0},
                           .chief_address = "127.0.0.1:0",
                           .ps = arguments_.ps,
@@ -85,7 +87,7 @@ class LocalCluster {
     WEIR_RETURN_IF_ERROR(Start(base));
     chief_pid_ = members_.front().pid();
     const auto port = members_.front().WaitUntilServing(kStartTimeout);
-    if (!port.ok()) return StartError(port.status());
+    if (!port.ok()) return EndedAtOnce(port.status());
     base.chief_address = absl::StrCat("127.0.0.1:", *port);
     std::vector<Task> tasks;
     for (int i = 0; i < arguments_.ps; ++i) tasks.push_back({RoleType::kPs, i});
@@ -96,7 +98,7 @@ class LocalCluster {
       WEIR_RETURN_IF_ERROR(Start(base));
     }
     display_.Open(base.chief_address, arguments_.job.token);
-    return absl::OkStatus();
+    return true;
   }
 
   absl::Status Start(const MemberAssignment& assignment) {
@@ -108,14 +110,15 @@ class LocalCluster {
     return absl::OkStatus();
   }
 
-  // A chief that refuses to start has said why; its exit code is the answer.
-  absl::Status StartError(const absl::Status& status) {
+  // A chief that does not start has said why; its exit code is the answer.
+  absl::StatusOr<bool> EndedAtOnce(const absl::Status& status) {
     const absl::Time give_up = MonotonicNow() + absl::Seconds(2);
     while (!members_.front().Poll().has_value() && MonotonicNow() < give_up) {
       WaitForExit(absl::Milliseconds(100));
     }
     const auto& end = members_.front().end();
-    if (!end.has_value() || end->exit_code == 0) return status;
+    if (!end.has_value()) return status;
+    if (end->exit_code == 0) return false;
     return WithExitCode(status, static_cast<ExitCode>(end->exit_code));
   }
 
@@ -144,6 +147,8 @@ class LocalCluster {
       KillRest();
     } else if (member.task().role == RoleType::kChief || end.exit_code == 4) {
       kill_at = std::min(kill_at, MonotonicNow() + patience);
+      // Whoever had not even joined when it was stopped would look for it in vain.
+      if (end.exit_code == 0) SignalRest(SIGTERM);
     }
   }
 
@@ -154,8 +159,7 @@ class LocalCluster {
     for (const ChildProcess& member : members_) {
       if (member.end().has_value()) continue;
       // By number: glibc 2.36's header forgets that C++ includes it too.
-      descriptors.emplace_back(
-          static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
+      descriptors.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, member.pid(), 0)));
       waits.push_back({.fd = descriptors.back().get(), .events = POLLIN, .revents = 0});
     }
     poll(waits.data(), waits.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)));
@@ -165,8 +169,12 @@ class LocalCluster {
     return std::ranges::any_of(members_, [](const ChildProcess& m) { return !m.end(); });
   }
 
+  void SignalRest(int signal) const {
+    for (const ChildProcess& member : members_) member.Signal(signal);
+  }
+
   void KillRest() {
-    for (const ChildProcess& member : members_) member.Signal(SIGKILL);
+    SignalRest(SIGKILL);
     while (AnyRunning()) {
       WaitForExit(absl::Milliseconds(100));
       for (ChildProcess& member : members_) member.Poll();

@@ -94,6 +94,8 @@ class MemberProcess {
   absl::StatusOr<bool> AlreadyDone() {
     const std::string& folder = setup_.options.model_dir;
     const Step max(setup_.max_steps);
+    // What is no directory, or may not be read, is a bad --model-dir; a bad manifest in it is not.
+    WEIR_RETURN_IF_ERROR(WithExitCode(ListCheckpoints(folder).status(), ExitCode::kBadUsage));
     WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
     if (final_one.has_value()) {
       LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
@@ -105,7 +107,6 @@ class MemberProcess {
   absl::Status Listen() {
     if (HostsChief(setup_.cluster)) {
       chief_ = std::make_unique<ChiefRole>(RoleFor({RoleType::kChief, 0}));
-      WEIR_RETURN_IF_ERROR(chief_->Prepare());
     }
     if (setup_.cluster.self.role == RoleType::kPs) {
       ps_ = std::make_unique<PsRole>(RoleFor(setup_.cluster.self));
@@ -118,7 +119,11 @@ class MemberProcess {
                                                .token = setup_.options.token},
                                               chief_.get(), ps_.get()));
     setup_.own_address = WithPort(setup_.own_address, server_->port());
-    if (HostsChief(setup_.cluster)) setup_.cluster.chief.begin()->second = setup_.own_address;
+    if (chief_) {
+      setup_.cluster.chief.begin()->second = setup_.own_address;
+      // Only now: where the address is in use, a running job's model directory stays untouched.
+      WEIR_RETURN_IF_ERROR(chief_->Prepare(setup_.own_address));
+    }
     if (!setup_.cluster.loopback_only && setup_.options.token.empty()) {
       LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
                  "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
@@ -146,7 +151,7 @@ class MemberProcess {
     if (!chief_) return WorkerRole(RoleFor({RoleType::kWorker, *worker})).Run(stop_);
     if (!worker.has_value()) {
       LogInfo("this chief coordinates; the listed workers train");
-      return chief_->Run(stop_, setup_.own_address);
+      return chief_->Run(stop_);
     }
     return RunChiefAndWorker(*worker);
   }
@@ -163,7 +168,7 @@ class MemberProcess {
           chief_->RequestStop(worker_end.reason);
         }
       });
-      chief_end = chief_->Run(stop_, setup_.own_address);
+      chief_end = chief_->Run(stop_);
     }
     if (worker_end.exit_code != 0 && worker_end.exit_code != 4) return worker_end;
     return chief_end;

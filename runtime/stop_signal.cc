@@ -27,7 +27,9 @@ void Wake() {
 void Handle(int signal) {
   int none = 0;
   if (received_signal.compare_exchange_strong(none, signal)) {
-    std::signal(signal, SIG_DFL);
+    // Both: SIGTERM and then Ctrl-C are a second signal too.
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
     Wake();
   }
 }
@@ -40,6 +42,7 @@ class StopSignal::Impl {
     wake_fd = event_.get();
     struct sigaction action {};
     action.sa_handler = Handle;
+    action.sa_flags = SA_RESTART;  // a write of a checkpoint must not fail of it
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, nullptr);
     sigaction(SIGINT, &action, nullptr);
