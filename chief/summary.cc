@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
+#include "common/base/exit_code.h"
 
 namespace weir::chief {
 namespace {
@@ -72,6 +73,14 @@ std::string SummaryToJson(const Summary& summary) {
   json["checkpoint"] = summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint);
   // Texts come from peers: what is not UTF-8 is replaced, never thrown about.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::Status CheckSummaryPath(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const absl::Status probe = ProbeFile(path);
+  return WithExitCode(
+      absl::Status(probe.code(), absl::StrCat("--summary ", path, ": ", probe.message())),
+      ExitCode::kBadUsage);
 }
 
 absl::Status WriteSummary(const Summary& summary, const std::string& path) {

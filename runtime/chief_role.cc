@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
-#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -26,20 +25,11 @@ std::set<std::uint32_t> Indices(const std::map<int, std::string>& tasks) {
   return indices;
 }
 
-// A mistyped path is better told now than after the training.
-absl::Status CheckSummaryPath(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();
-  const absl::Status probe = ProbeFile(path);
-  return WithExitCode(
-      absl::Status(probe.code(), absl::StrCat("--summary ", path, ": ", probe.message())),
-      ExitCode::kBadUsage);
-}
-
 }  // namespace
 
 absl::Status ChiefRole::Prepare(const std::string& own_address) {
   const std::string& model_dir = setup_.options.model_dir;
-  WEIR_RETURN_IF_ERROR(CheckSummaryPath(setup_.options.summary));
+  WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(setup_.options.summary));
   WEIR_RETURN_IF_ERROR(CheckWritable(model_dir));
   WEIR_ASSIGN_OR_RETURN(claim_, ClaimModelDir(model_dir));
   WEIR_RETURN_IF_ERROR(FindCheckpoint());

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "chief/summary.h"
 #include "common/base/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
@@ -68,6 +69,7 @@ class LocalCluster {
  private:
   absl::Status Prepare() {
     WEIR_RETURN_IF_ERROR(CreateJob(arguments_.job.job).status());
+    WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(arguments_.job.summary));
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }
@@ -131,6 +133,10 @@ class LocalCluster {
         OnEnd(member, kill_at);
       }
       display_.Refresh();
+      if (MonotonicNow() >= stop_rest_at_) {
+        stop_rest_at_ = absl::InfiniteFuture();
+        SignalRest(SIGTERM);
+      }
       if (MonotonicNow() >= kill_at) KillRest();
     }
   }
@@ -147,8 +153,8 @@ class LocalCluster {
       KillRest();
     } else if (member.task().role == RoleType::kChief || end.exit_code == 4) {
       kill_at = std::min(kill_at, MonotonicNow() + patience);
-      // Whoever had not even joined when it was stopped would look for it in vain.
-      if (end.exit_code == 0) SignalRest(SIGTERM);
+      // Whoever had not even joined when the job was stopped would look for the chief in vain.
+      if (StopSignal::received()) stop_rest_at_ = MonotonicNow() + absl::Seconds(1);
     }
   }
 
@@ -205,6 +211,7 @@ class LocalCluster {
   ProgressDisplay display_;
   std::vector<ChildProcess> members_;  // the chief first
   std::atomic<pid_t> chief_pid_{-1};
+  absl::Time stop_rest_at_ = absl::InfiniteFuture();
   int first_failure_ = 0;
 };
 
