@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
 #include "common/checkpoint/checkpoint_directory.h"
+#include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "jobs/registry.h"
 #include "runtime/chief_role.h"
@@ -100,8 +101,19 @@ class MemberProcess {
     if (final_one.has_value()) {
       LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
               setup_.max_steps);
+      TellChief();
     }
     return final_one.has_value();
+  }
+
+  // A chief that lingers for this task learns that it came. Where there is none, that is quick.
+  void TellChief() const {
+    if (HostsChief(setup_.cluster)) return;
+    const auto chief = rpc::ChiefClient::Create({.address = setup_.cluster.chief_address(),
+                                                 .peer = "chief",
+                                                 .token = setup_.options.token});
+    const auto reply = chief->Join(JoinRequestOf(RoleFor(setup_.cluster.self)), absl::Seconds(1));
+    if (!reply.ok()) LogDebug(reply.status().message());
   }
 
   absl::Status Listen() {

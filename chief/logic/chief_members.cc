@@ -32,7 +32,11 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.reason = membership_.RefusalOf(request);
   if (reply.reason.empty()) {
     reply.reason = AnswerAfterTraining(request, &reply.outcome);
-    if (reply.outcome == wire::JoinOutcome::Ended) reply.exit_code = exit_code_;
+    if (reply.outcome == wire::JoinOutcome::Ended) {
+      reply.exit_code = exit_code_;
+      membership_.Dismiss(request);  // it leaves: nobody lingers for it
+      Advance(now);
+    }
   } else {
     reply.outcome = wire::JoinOutcome::Refused;
   }

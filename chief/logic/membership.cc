@@ -118,16 +118,27 @@ Membership::Decision Membership::Join(const wire::JoinRequestT& request, absl::T
     return {wire::JoinOutcome::Refused,
             absl::StrCat(id.ToString(), " cannot come back once training has begun")};
   }
+  MemberRecord record = RecordOf(request);
+  record.lease_until = now + options_.lease;
+  members_[id] = std::move(record);
+  return {};
+}
+
+MemberRecord Membership::RecordOf(const wire::JoinRequestT& request) const {
   MemberRecord record;
-  record.id = id;
-  record.incarnation = incarnation;
+  record.id = {request.role, request.index};
+  record.incarnation = Incarnation(request.incarnation);
   record.pid = request.pid;
   record.host_id = request.host_id;
   record.address = request.address;
   record.ucx_version = request.ucx_version;
-  record.lease_until = now + options_.lease;
-  members_[id] = std::move(record);
-  return {};
+  return record;
+}
+
+void Membership::Dismiss(const wire::JoinRequestT& request) {
+  MemberRecord record = RecordOf(request);
+  record.state = MemberState::kLeft;
+  members_.emplace(record.id, record);  // an earlier incarnation's end is the better news
 }
 
 absl::Status Membership::Open(SessionId session, MemberId id, Incarnation incarnation,

@@ -60,6 +60,9 @@ class Membership {
   /// its session within the lease.
   Decision Join(const wire::JoinRequestT& request, absl::Time now);
 
+  /// One that came after the end and was told so: it is there no more than one that left.
+  void Dismiss(const wire::JoinRequestT& request);
+
   /// Makes an accepted member live. kFailedPrecondition: this incarnation was not accepted, its
   /// lease ran out, or it has a session already.
   absl::Status Open(SessionId session, MemberId id, Incarnation incarnation, absl::Time now);
@@ -83,7 +86,7 @@ class Membership {
 
   /// What readiness waits for, as words: "ps 1, a worker".
   std::string MissingForReady() const;
-  /// Listed tasks that neither left nor were lost.
+  /// Every listed task came, and left or was lost or dismissed.
   bool every_listed_task_is_gone() const;
   /// Why `member` may not talk to the ps over UCX; empty if it may.
   std::string UcxMismatch(const std::string& ucx_version) const;
@@ -94,6 +97,7 @@ class Membership {
   wire::ViewT BuildView() const;
 
  private:
+  MemberRecord RecordOf(const wire::JoinRequestT& request) const;
   std::string RefusalOfTask(const wire::JoinRequestT& request) const;
   void Changed();
 

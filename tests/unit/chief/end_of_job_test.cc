@@ -242,14 +242,32 @@ TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
   AnswerAllStats(cluster);
   EverybodyLeaves(cluster);
   EXPECT_FALSE(cluster.output.exit.has_value());
-  const wire::JoinReplyT late = cluster.Join(cluster.Request(Evaluator()));
-  EXPECT_EQ(late.outcome, JoinOutcome::Ended);
   cluster.Pass(absl::Seconds(60) - kTick);
   EXPECT_FALSE(cluster.output.exit.has_value());
   cluster.Pass(kTick);
   EXPECT_EQ(cluster.output.exit, 0);
   EXPECT_EQ(cluster.Join(cluster.Request(Worker(0), 99)).outcome, JoinOutcome::Ended)
       << "a chief that is done still answers";
+}
+
+TEST(LingerTest, WhoCameTooLateAndWasToldSoIsNotWaitedFor) {
+  ChiefOptions options = Options();
+  options.workers = {0, 1, 2};
+  options.evaluators = {0};
+  SimulatedCluster cluster(options);
+  for (MemberId id : {Ps(0), Ps(1), Worker(0), Worker(1)}) cluster.Enter(id);
+  cluster.Reach(100);
+  cluster.Finish(0);
+  cluster.Finish(1);
+  cluster.CompleteCheckpoint();
+  EXPECT_EQ(cluster.Join(cluster.Request(Worker(2))).outcome, JoinOutcome::Ended)
+      << "while the last evaluation is made";
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  AnswerAllStats(cluster);
+  EverybodyLeaves(cluster);
+  EXPECT_FALSE(cluster.output.exit.has_value()) << "the evaluator may come";
+  EXPECT_EQ(cluster.Join(cluster.Request(Evaluator())).outcome, JoinOutcome::Ended);
+  EXPECT_EQ(cluster.output.exit, 0);
 }
 
 TEST(LingerTest, WhoIsDeclaredDeadIsNotWaitedFor) {
