@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
+#include "common/model/protocol.h"
 
 namespace weir::chief {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::size_t kEventCapacity = 4096;
 // One commit or mark is under way at most.
 constexpr std::size_t kCommitCapacity = 16;
+// Lines that wait for a slow disk; beyond, they are dropped.
+constexpr std::size_t kLogCapacity = 4096;
 // For a chief thread that only ever does short work; longer means that the machine is stuck.
 constexpr absl::Duration kAnswerLimit = absl::Seconds(10);
 
@@ -33,6 +36,10 @@ absl::Status Check(const ChiefOptions& options) {
       ExitCode::kBadUsage);
 }
 
+void RunTasks(BoundedQueue<std::function<void()>>& tasks) {
+  while (auto task = tasks.Pop()) (*task)();
+}
+
 absl::Status ShuttingDown() { return absl::UnavailableError("the chief is shutting down"); }
 
 }  // namespace
@@ -42,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Create(ChiefOptions options,
                                                          CheckpointStore& store) {
   WEIR_RETURN_IF_ERROR(Check(options));
   WEIR_ASSIGN_OR_RETURN(TrainingLog log, TrainingLog::Open(metrics_path));
-  options.protocol = rpc::kProtocolVersion;
+  options.protocol = kProtocolVersion;
   return std::unique_ptr<Service>(new Service(std::move(options), std::move(log), store));
 }
 
@@ -53,8 +60,10 @@ Service::Service(ChiefOptions options, TrainingLog log, CheckpointStore& store)
       log_(std::move(log)),
       chief_(std::move(options), *this),
       events_(kEventCapacity),
-      commits_(kCommitCapacity) {
-  commit_thread_ = std::thread([this] { RunCommits(); });
+      commits_(kCommitCapacity),
+      log_tasks_(kLogCapacity) {
+  commit_thread_ = std::thread([this] { RunTasks(commits_); });
+  log_thread_ = std::thread([this] { RunTasks(log_tasks_); });
   chief_thread_ = std::thread([this] { RunChief(); });
 }
 
@@ -65,6 +74,8 @@ Service::~Service() {
   for (auto& [id, session] : sessions_) session->Abort("the chief is shutting down");
   commits_.Close();
   commit_thread_.join();
+  log_tasks_.Close();
+  log_thread_.join();
   MutexLock lock(&mutex_);
   while (handlers_ > 0) changed_.Wait(&mutex_);
 }
@@ -172,7 +183,7 @@ absl::Status Service::RunSession(const std::shared_ptr<MemberSession>& session,
 // --- the chief thread
 
 void Service::RunChief() {
-  last_now_ = MonotonicNow();
+  last_now_ = last_look_ = MonotonicNow();
   chief_.Start(last_now_);
   while (HandleNextEvent()) {
   }
@@ -181,8 +192,9 @@ void Service::RunChief() {
 bool Service::HandleNextEvent() {
   absl::Time deadline = chief_.next_deadline();
   for (const auto& [session, by] : first_message_by_) deadline = std::min(deadline, by);
-  const absl::Duration left = deadline - MonotonicNow();
+  const absl::Duration left = std::min(deadline - MonotonicNow(), lease_ / 4);
   auto event = left > absl::ZeroDuration() ? events_.PopFor(left) : events_.TryPop();
+  NoticeStop(MonotonicNow());
   if (event.has_value()) {
     // Time is when it arrived: while this thread was held up, nobody's lease ran out because
     // another member's message was handled before its own.
@@ -196,6 +208,14 @@ bool Service::HandleNextEvent() {
   RunDeferred(last_now_);
   PublishResult(last_now_);
   return true;
+}
+
+// This thread looks at least four times a lease. After a longer pause it may be the first to run
+// again: the threads that read what members sent meanwhile get time to do so.
+void Service::NoticeStop(absl::Time now) {
+  if (now - std::exchange(last_look_, now) <= lease_ / 2) return;
+  chief_.OnHeldUp(now);
+  for (auto& [session, by] : first_message_by_) by = std::max(by, now + lease_ / 2);
 }
 
 void Service::Tick() {
@@ -238,9 +258,13 @@ void Service::PublishResult(absl::Time now) {
   if (!ending_.has_value()) return;
   ending_->summary = chief_.BuildSummary(now);
   ending_->summary.members.front().peak_rss_bytes = OwnPeakRssBytes();
-  MutexLock lock(&mutex_);
-  result_ = std::exchange(ending_, std::nullopt);
-  changed_.NotifyAll();
+  auto publish = [this, result = *std::exchange(ending_, std::nullopt)] {
+    MutexLock lock(&mutex_);
+    result_ = result;
+    changed_.NotifyAll();
+  };
+  // After the last line; at once where the disk is too slow for the log.
+  if (!log_tasks_.TryPush(publish)) publish();
 }
 
 void Service::Send(SessionId to, wire::ChiefMessageT message) {
@@ -277,9 +301,9 @@ void Service::MarkFinal(const std::string& folder) {
 }
 
 void Service::AppendMetrics(const std::string& json_line) {
-  const absl::Status status = log_.Append(json_line);
-  if (!status.ok() && !std::exchange(log_failed_, true)) {
-    LogError("the training log stays incomplete: ", status.message());
+  if (log_tasks_.TryPush([this, json_line] { WriteLine(json_line); })) return;
+  if (!std::exchange(lines_dropped_, true)) {
+    LogError("the training log stays incomplete: its disk is too slow");
   }
 }
 
@@ -293,10 +317,6 @@ void Service::Finish(int exit_code, const std::string& reason) {
 
 // --- the committing thread
 
-void Service::RunCommits() {
-  while (auto commit = commits_.Pop()) (*commit)();
-}
-
 void Service::CommitNow(const CheckpointRecord& record) {
   const absl::Status status = store_.Commit(record);
   if (status.ok() && keep_checkpoint_max_ > 0) {
@@ -304,8 +324,21 @@ void Service::CommitNow(const CheckpointRecord& record) {
       LogWarning("older checkpoints were not removed: ", pruned.message());
     }
   }
-  if (const absl::Status synced = log_.Sync(); !synced.ok()) LogWarning(synced.message());
+  log_tasks_.TryPush([this] { SyncLog(); });
   Post([this, status](absl::Time now) { chief_.OnCheckpointCommitted(status, now); });
+}
+
+// --- the logging thread
+
+void Service::WriteLine(const std::string& json_line) {
+  const absl::Status status = log_.Append(json_line);
+  if (!status.ok() && !std::exchange(log_failed_, true)) {
+    LogError("the training log stays incomplete: ", status.message());
+  }
+}
+
+void Service::SyncLog() {
+  if (const absl::Status synced = log_.Sync(); !synced.ok()) LogWarning(synced.message());
 }
 
 }  // namespace weir::chief

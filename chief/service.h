@@ -32,8 +32,8 @@ struct Result {
 };
 
 /// The chief as a process runs it: one thread owns the logic; the server's threads hand it what
-/// members send; a second thread commits checkpoints, so that leases are renewed meanwhile; each
-/// member's stream has a thread that writes.
+/// members send; a second thread commits checkpoints and a third writes the training log, so that
+/// leases are renewed while a disk is slow; each member's stream has a thread that writes.
 /// Give it to rpc::Server::Create, and shut that server down before destroying it. Methods may be
 /// called by any thread.
 class Service final : public rpc::ChiefHandler, private ChiefOutput {
@@ -50,7 +50,8 @@ class Service final : public rpc::ChiefHandler, private ChiefOutput {
   /// SIGTERM or SIGINT: a checkpoint within the grace, then the end. Returns at once; not for
   /// signal handlers.
   void RequestStop(const std::string& reason);
-  /// Waits for the job's end. The service keeps answering joins until it is destroyed.
+  /// Waits for the job's end and the last line of the log. The service keeps answering joins until
+  /// it is destroyed.
   Result Wait();
   /// Like Wait, but for at most `timeout`: what a live progress line polls between GetStatus.
   std::optional<Result> WaitFor(absl::Duration timeout);
@@ -78,6 +79,7 @@ class Service final : public rpc::ChiefHandler, private ChiefOutput {
   // The chief thread.
   void RunChief();
   bool HandleNextEvent();
+  void NoticeStop(absl::Time now);
   void RunDeferred(absl::Time now);
   void Tick();
   void ExpectFirstMessage(const std::shared_ptr<MemberSession>& session, absl::Time now);
@@ -95,8 +97,11 @@ class Service final : public rpc::ChiefHandler, private ChiefOutput {
   void Finish(int exit_code, const std::string& reason) override;
 
   // The committing thread.
-  void RunCommits();
   void CommitNow(const CheckpointRecord& record);
+
+  // The logging thread.
+  void WriteLine(const std::string& json_line);
+  void SyncLog();
 
   const absl::Duration lease_;
   const int keep_checkpoint_max_;
@@ -111,7 +116,8 @@ class Service final : public rpc::ChiefHandler, private ChiefOutput {
   std::vector<Action> deferred_;                      // what the logic may not be told in a call
   std::optional<Result> ending_;
   absl::Time last_now_ = absl::InfinitePast();
-  bool log_failed_ = false;
+  absl::Time last_look_ = absl::InfinitePast();
+  bool lines_dropped_ = false;
 
   Mutex mutex_;
   CondVar changed_;
@@ -119,8 +125,12 @@ class Service final : public rpc::ChiefHandler, private ChiefOutput {
   int handlers_ ABSL_GUARDED_BY(mutex_) = 0;  // Session calls that are running
 
   BoundedQueue<Event> events_;
-  BoundedQueue<std::function<void()>> commits_;
+  using Tasks = BoundedQueue<std::function<void()>>;
+  Tasks commits_;
+  Tasks log_tasks_;
+  bool log_failed_ = false;  // of the logging thread
   std::thread commit_thread_;
+  std::thread log_thread_;
   std::thread chief_thread_;
 };
 

@@ -1,17 +1,11 @@
 #include "chief/summary.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "common/base/unique_fd.h"
+#include "common/base/atomic_file.h"
+#include "common/base/exit_code.h"
 
 namespace weir::chief {
 namespace {
@@ -50,21 +44,6 @@ Json Members(const Summary& summary) {
   return members;
 }
 
-absl::Status FileError(absl::string_view what, const std::string& path) {
-  return absl::InternalError(
-      absl::StrCat("cannot ", what, " the summary ", path, ": ", std::strerror(errno)));
-}
-
-absl::Status WriteAll(int fd, absl::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileError("write", path);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::string SummaryToJson(const Summary& summary) {
@@ -96,18 +75,19 @@ std::string SummaryToJson(const Summary& summary) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+absl::Status CheckSummaryPath(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const absl::Status probe = ProbeFile(path);
+  return WithExitCode(
+      absl::Status(probe.code(), absl::StrCat("--summary ", path, ": ", probe.message())),
+      ExitCode::kBadUsage);
+}
+
 absl::Status WriteSummary(const Summary& summary, const std::string& path) {
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
-  UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd.valid()) return FileError("create", path);
-  absl::Status written = WriteAll(fd.get(), SummaryToJson(summary), path);
-  if (written.ok() && fsync(fd.get()) != 0) written = FileError("sync", path);
-  fd.reset();
-  if (written.ok() && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    written = FileError("rename", path);
-  }
-  if (!written.ok()) unlink(temporary.c_str());
-  return written;
+  const absl::Status written = WriteFileAtomically(path, SummaryToJson(summary));
+  if (written.ok()) return written;
+  return absl::Status(written.code(),
+                      absl::StrCat("cannot write the summary ", path, ": ", written.message()));
 }
 
 }  // namespace weir::chief

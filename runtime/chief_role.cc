@@ -27,20 +27,14 @@ std::set<std::uint32_t> Indices(const std::map<int, std::string>& tasks) {
 
 }  // namespace
 
-absl::Status ChiefRole::Prepare() {
+absl::Status ChiefRole::Prepare(const std::string& own_address) {
   const std::string& model_dir = setup_.options.model_dir;
+  WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(setup_.options.summary));
+  WEIR_RETURN_IF_ERROR(CheckWritable(model_dir));
+  WEIR_ASSIGN_OR_RETURN(claim_, ClaimModelDir(model_dir));
+  WEIR_RETURN_IF_ERROR(FindCheckpoint());
   nonce_ = absl::StrCat(RandomId());
   WEIR_RETURN_IF_ERROR(WriteNonce(model_dir, nonce_));
-  WEIR_ASSIGN_OR_RETURN(const std::optional<CheckpointPath> newest, NewestCheckpoint(model_dir));
-  if (newest.has_value()) {
-    // Another model's checkpoint is refused here, before anybody has joined.
-    WEIR_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::Open(newest->path));
-    WEIR_RETURN_IF_ERROR(reader.Check(setup_.layout->tensors()));
-    resume_ = newest->name;
-    start_step_ = newest->step;
-    resume_is_final_ = reader.manifest().is_final;
-    LogInfo("resuming from ", newest->path, " at step ", newest->step.value());
-  }
   const auto tensors = setup_.layout->tensors();
   store_ = std::make_unique<ModelDirStore>(
       model_dir, ModelDirStore::Facts{.job = setup_.options.job,
@@ -48,6 +42,25 @@ absl::Status ChiefRole::Prepare() {
                                       .tensors = {tensors.begin(), tensors.end()},
                                       .shards = setup_.layout->shards(),
                                       .chief = incarnation_});
+  WEIR_ASSIGN_OR_RETURN(std::shared_ptr<chief::Service> service,
+                        chief::Service::Create(OptionsOf(own_address),
+                                               absl::StrCat(model_dir, "/metrics.jsonl"), *store_));
+  MutexLock lock(&mutex_);
+  service_ = std::move(service);
+  return absl::OkStatus();
+}
+
+absl::Status ChiefRole::FindCheckpoint() {
+  WEIR_ASSIGN_OR_RETURN(const std::optional<CheckpointPath> newest,
+                        NewestCheckpoint(setup_.options.model_dir));
+  if (!newest.has_value()) return absl::OkStatus();
+  // Another model's checkpoint is refused here, before anybody has joined.
+  WEIR_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::Open(newest->path));
+  WEIR_RETURN_IF_ERROR(reader.Check(setup_.layout->tensors()));
+  resume_ = newest->name;
+  start_step_ = newest->step;
+  resume_is_final_ = reader.manifest().is_final;
+  LogInfo("resuming from ", newest->path, " at step ", newest->step.value());
   return absl::OkStatus();
 }
 
@@ -82,24 +95,10 @@ chief::ChiefOptions ChiefRole::OptionsOf(const std::string& own_address) const {
   return options;
 }
 
-RoleEnd ChiefRole::Run(StopSignal& stop, const std::string& own_address) {
-  auto created = chief::Service::Create(
-      OptionsOf(own_address), absl::StrCat(setup_.options.model_dir, "/metrics.jsonl"), *store_);
-  if (!created.ok()) {
-    // A worker in this process, or anybody's, need not ask again.
-    MutexLock lock(&mutex_);
-    refusal_ = absl::FailedPreconditionError(
-        absl::StrCat("the chief could not begin: ", created.status().message()));
-    return EndOf(created.status());
-  }
-  const std::shared_ptr<chief::Service> service = *std::move(created);
-  {
-    MutexLock lock(&mutex_);
-    service_ = service;
-  }
+RoleEnd ChiefRole::Run(StopSignal& stop) {
   const StopSignal::Registration registration =
-      stop.OnStop([service] { service->RequestStop("the chief was told to stop"); });
-  const chief::Result result = service->Wait();
+      stop.OnStop([this] { RequestStop("the chief was told to stop"); });
+  const chief::Result result = service()->Wait();
   if (!setup_.options.summary.empty()) {
     const absl::Status written = chief::WriteSummary(result.summary, setup_.options.summary);
     if (!written.ok()) {
@@ -120,8 +119,7 @@ std::shared_ptr<chief::Service> ChiefRole::service() {
 
 absl::StatusOr<wire::JoinReplyT> ChiefRole::Join(const wire::JoinRequestT& request) {
   if (const auto running = service()) return running->Join(request);
-  MutexLock lock(&mutex_);
-  return refusal_;
+  return absl::UnavailableError("the chief is starting");
 }
 
 absl::Status ChiefRole::Session(rpc::MemberStream& stream) {

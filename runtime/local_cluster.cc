@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "chief/summary.h"
 #include "common/base/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
@@ -65,6 +66,7 @@ class LocalCluster {
 
  private:
   absl::Status Prepare() {
+    WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(arguments_.job.summary));
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }
@@ -136,6 +138,10 @@ class LocalCluster {
         OnEnd(member, kill_at);
       }
       display_.Refresh();
+      if (MonotonicNow() >= stop_rest_at_) {
+        stop_rest_at_ = absl::InfiniteFuture();
+        SignalRest(SIGTERM);
+      }
       if (MonotonicNow() >= kill_at) KillRest();
     }
   }
@@ -152,6 +158,8 @@ class LocalCluster {
       KillRest();
     } else if (member.task().role == RoleType::kChief || end.exit_code == 4) {
       kill_at = std::min(kill_at, MonotonicNow() + patience);
+      // Whoever had not even joined when the job was stopped would look for the chief in vain.
+      if (StopSignal::received()) stop_rest_at_ = MonotonicNow() + absl::Seconds(1);
     }
   }
 
@@ -172,8 +180,12 @@ class LocalCluster {
     return std::ranges::any_of(members_, [](const ChildProcess& m) { return !m.end(); });
   }
 
+  void SignalRest(int signal) const {
+    for (const ChildProcess& member : members_) member.Signal(signal);
+  }
+
   void KillRest() {
-    for (const ChildProcess& member : members_) member.Signal(SIGKILL);
+    SignalRest(SIGKILL);
     while (AnyRunning()) {
       WaitForExit(absl::Milliseconds(100));
       for (ChildProcess& member : members_) member.Poll();
@@ -209,6 +221,7 @@ class LocalCluster {
   StopSignal stop_;
   ProgressDisplay display_;
   std::vector<ChildProcess> members_;  // the chief first
+  absl::Time stop_rest_at_ = absl::InfiniteFuture();
   int first_failure_ = 0;
 };
 

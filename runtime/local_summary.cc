@@ -1,6 +1,5 @@
 #include "runtime/local_summary.h"
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -8,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/checkpoint/atomic_file.h"
+#include "common/base/atomic_file.h"
 
 namespace weir {
 namespace {
@@ -61,9 +60,7 @@ absl::StatusOr<std::string> CompleteSummary(const std::string& path,
 }
 
 absl::Status WriteSummaryFile(const std::string& path, const std::string& text) {
-  const std::filesystem::path file(path);
-  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
-  return WriteFileAtomically(folder, file.filename().string(), text);
+  return WriteFileAtomically(path, text);
 }
 
 std::string SummaryTable(const std::string& text) {

@@ -18,6 +18,7 @@
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/model_dir.h"
 #include "common/config/options.h"
+#include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "runtime/chief_role.h"
 #include "runtime/evaluator_role.h"
@@ -96,13 +97,16 @@ class MemberProcess {
   absl::StatusOr<bool> AlreadyDone() {
     const std::string& folder = setup_.options.model_dir;
     const Step max(setup_.max_steps);
-    if (HostsChief(setup_.cluster) || setup_.cluster.self.role == RoleType::kPs) {
-      WEIR_RETURN_IF_ERROR(CheckWritable(folder));  // they write checkpoints there
+    // What is no directory, or may not be read, is a bad --model-dir; a bad manifest in it is not.
+    WEIR_RETURN_IF_ERROR(WithExitCode(ListCheckpoints(folder).status(), ExitCode::kBadUsage));
+    if (setup_.cluster.self.role == RoleType::kPs) {
+      WEIR_RETURN_IF_ERROR(CheckWritable(folder));  // it writes its part of checkpoints there
     }
     WEIR_ASSIGN_OR_RETURN(const auto final_one, FindFinal(folder, max));
     if (!final_one.has_value()) return false;
     LogInfo("nothing to do: ", final_one->name, " in ", folder, " has reached step ",
             setup_.max_steps);
+    TellChief();
     if (HostsChief(setup_.cluster)) WEIR_RETURN_IF_ERROR(SummarizeNothing(*final_one));
     return true;
   }
@@ -120,10 +124,19 @@ class MemberProcess {
     return chief::WriteSummary(summary, setup_.options.summary);
   }
 
+  // A chief that lingers for this task learns that it came. Where there is none, that is quick.
+  void TellChief() const {
+    if (HostsChief(setup_.cluster)) return;
+    const auto chief = rpc::ChiefClient::Create({.address = setup_.cluster.chief_address(),
+                                                 .peer = "chief",
+                                                 .token = setup_.options.token});
+    const auto reply = chief->Join(JoinRequestOf(RoleFor(setup_.cluster.self)), absl::Seconds(1));
+    if (!reply.ok()) LogDebug(reply.status().message());
+  }
+
   absl::Status Listen() {
     if (HostsChief(setup_.cluster)) {
       chief_ = std::make_unique<ChiefRole>(RoleFor({RoleType::kChief, 0}));
-      WEIR_RETURN_IF_ERROR(chief_->Prepare());
     }
     if (setup_.cluster.self.role == RoleType::kPs) {
       ps_ = std::make_unique<PsRole>(RoleFor(setup_.cluster.self));
@@ -136,7 +149,11 @@ class MemberProcess {
                                                .token = setup_.options.token},
                                               chief_.get(), ps_.get()));
     setup_.own_address = WithPort(setup_.own_address, server_->port());
-    if (HostsChief(setup_.cluster)) setup_.cluster.chief.begin()->second = setup_.own_address;
+    if (chief_) {
+      setup_.cluster.chief.begin()->second = setup_.own_address;
+      // Only now: where the address is in use, a running job's model directory stays untouched.
+      WEIR_RETURN_IF_ERROR(chief_->Prepare(setup_.own_address));
+    }
     if (!setup_.cluster.loopback_only && setup_.options.token.empty()) {
       LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
                  "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
@@ -164,7 +181,7 @@ class MemberProcess {
     if (!chief_) return WorkerRole(RoleFor({RoleType::kWorker, *worker})).Run(stop_);
     if (!worker.has_value()) {
       LogInfo("this chief coordinates; the listed workers train");
-      return chief_->Run(stop_, setup_.own_address);
+      return chief_->Run(stop_);
     }
     return RunChiefAndWorker(*worker);
   }
@@ -181,7 +198,7 @@ class MemberProcess {
           chief_->RequestStop(worker_end.reason);
         }
       });
-      chief_end = chief_->Run(stop_, setup_.own_address);
+      chief_end = chief_->Run(stop_);
     }
     // A chief that was stopped for its worker's sake ends well: the worker's reason is the one.
     const bool chief_failed = chief_end.exit_code != 0 && chief_end.exit_code != 4;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/atomic_file.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/manifest.h"
@@ -52,11 +53,14 @@ absl::Status ModelDirStore::Commit(const chief::CheckpointRecord& record) {
                     .optimizer_slots = {},
                     .chief = facts_.chief};
   for (const chief::StoredShard& shard : record.shards) {
+    if (shard.file.empty()) continue;  // a shard without blocks
     WEIR_RETURN_IF_ERROR(
         CheckIsThere(absl::StrCat(PathOf(record.folder), "/", shard.file), shard.file_bytes));
     manifest.files.push_back(FileOf(shard));
   }
-  return WriteManifest(PathOf(record.folder), manifest);
+  WEIR_RETURN_IF_ERROR(WriteManifest(PathOf(record.folder), manifest));
+  // The folder itself is new too: older checkpoints are pruned on the strength of this one.
+  return SyncFolder(model_dir_);
 }
 
 absl::Status ModelDirStore::MarkFinal(const std::string& folder) {

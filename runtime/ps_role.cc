@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -46,6 +48,16 @@ class WeightSource {
   std::optional<CheckpointReader> reader_;
 };
 
+// A network file system may show the chief's file some seconds late.
+absl::Status AwaitNonce(const std::string& model_dir, const std::string& nonce) {
+  const absl::Time give_up = MonotonicNow() + absl::Seconds(4);
+  while (true) {
+    absl::Status found = CheckNonce(model_dir, nonce);
+    if (found.ok() || MonotonicNow() >= give_up || StopSignal::received()) return found;
+    absl::SleepFor(absl::Milliseconds(200));
+  }
+}
+
 std::uint64_t NotifySteps(const JobOptions& options) {
   // A multiple of all that the chief does by steps; it hears of the rest with the heartbeats.
   const std::uint64_t steps =
@@ -77,7 +89,7 @@ absl::StatusOr<RoleEnd> PsRole::Serve(StopSignal& stop) {
                                                  .start_deadline = setup_.options.start_deadline},
                                                 &StopSignal::received));
   const wire::JoinReplyT& welcome = session_->welcome();
-  WEIR_RETURN_IF_ERROR(CheckNonce(setup_.options.model_dir, welcome.model_dir_nonce));
+  WEIR_RETURN_IF_ERROR(AwaitNonce(setup_.options.model_dir, welcome.model_dir_nonce));
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<ps::Server> server, CreateServer(welcome));
   Publish(std::move(server));
   WEIR_RETURN_IF_ERROR(session_->Start(this));

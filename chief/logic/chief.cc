@@ -51,10 +51,12 @@ void Chief::Start(absl::Time now) {
 
 void Chief::OnTick(absl::Time now) { Advance(now); }
 
+void Chief::OnHeldUp(absl::Time now) { membership_.HoldUntil(now + options_.lease / 2); }
+
 void Chief::OnCheckpointCommitted(const absl::Status& status, absl::Time now) {
   if (status.ok()) {
     plan_.OnCommitted(true);
-    saved_by_this_run_ = true;
+    announce_saved_ = true;
     output_.Log(LogLevel::kInfo, absl::StrCat("saved checkpoint ", plan_.last_saved()->folder));
     TellActiveEvaluator();
   } else {
@@ -70,7 +72,7 @@ void Chief::OnCheckpointMarkedFinal(const absl::Status& status, absl::Time now) 
   marking_final_ = false;
   if (status.ok()) {
     plan_.MarkSavedFinal();
-    saved_by_this_run_ = true;
+    announce_saved_ = true;
     TellActiveEvaluator();
   } else {
     last_save_failure_ =
@@ -163,7 +165,7 @@ void Chief::BroadcastView() {
 
 void Chief::TellActiveEvaluator() {
   evaluations_.ChooseActive(membership_);
-  if (!saved_by_this_run_ || !evaluations_.active().has_value()) return;
+  if (!announce_saved_ || !evaluations_.active().has_value()) return;
   wire::CheckpointSavedT saved;
   saved.checkpoint = plan_.last_saved()->folder;
   saved.step = plan_.last_saved()->step.value();

@@ -64,6 +64,9 @@ class Chief {
   void OnCheckpointMarkedFinal(const absl::Status& status, absl::Time now);
   void OnStopRequested(const std::string& reason, absl::Time now);
   void OnTick(absl::Time now);
+  /// The chief itself did not run for a good part of a lease (a stopped process, a stalled
+  /// machine): what members sent meanwhile is still to be read. Nobody is lost for another half.
+  void OnHeldUp(absl::Time now);
 
   /// When OnTick is due if nothing happens before.
   absl::Time next_deadline() const;
@@ -142,10 +145,10 @@ class Chief {
   ViewNumber sent_view_;
   std::string stop_reason_;
   EndOfJob::Verdict verdict_ = EndOfJob::Verdict::kGoesOn;
-  bool complete_ = false;           // not stopped before the end
-  bool last_save_begun_ = false;    // or found unneeded
-  bool marking_final_ = false;      // until OnCheckpointMarkedFinal
-  bool saved_by_this_run_ = false;  // there is a checkpoint that the evaluator should know
+  bool complete_ = false;         // not stopped before the end
+  bool last_save_begun_ = false;  // or found unneeded
+  bool marking_final_ = false;    // until OnCheckpointMarkedFinal
+  bool announce_saved_ = false;   // the evaluator should know of the last saved one
   std::string last_save_failure_;
   // SendStats that a ps has not answered yet: answers come in order, so that at 0 the newest is in.
   std::map<std::uint32_t, int> unanswered_;

@@ -13,13 +13,10 @@ namespace weir::chief {
 std::string Chief::AnswerAfterTraining(const wire::JoinRequestT& request,
                                        wire::JoinOutcome* outcome) const {
   *outcome = wire::JoinOutcome::Accepted;
-  if (phase_ >= Phase::kLingering && exit_code_ != 0) {
-    *outcome = wire::JoinOutcome::Refused;
-    return absl::StrCat("the job has failed (", end_reason_, "): start all its roles again");
-  }
   if (phase_ >= Phase::kLingering) {
     *outcome = wire::JoinOutcome::Ended;
-    return end_reason_;
+    if (exit_code_ == 0) return end_reason_;
+    return absl::StrCat("it has failed (", end_reason_, "): start all its roles again");
   }
   if (phase_ <= Phase::kTraining || request.role == wire::Role::Evaluator) return "";
   // Still open: the workers' loss becomes an error, or the end at max_steps.
@@ -35,6 +32,11 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.reason = membership_.RefusalOf(request);
   if (reply.reason.empty()) {
     reply.reason = AnswerAfterTraining(request, &reply.outcome);
+    if (reply.outcome == wire::JoinOutcome::Ended) {
+      reply.exit_code = exit_code_;
+      membership_.Dismiss(request);  // it leaves: nobody lingers for it
+      Advance(now);
+    }
   } else {
     reply.outcome = wire::JoinOutcome::Refused;
   }
@@ -91,8 +93,9 @@ void Chief::OnSessionOpened(SessionId session, const wire::MemberMessageT& first
     end.reason = end_reason_;
     SendTo(id, std::move(end));
   }
-  if (first.body.type == wire::MemberBody::NONE) return Advance(now);
-  OnMessage(session, first, now);
+  // Before its message: where that ends the member again, training must have begun with it.
+  Advance(now);
+  if (first.body.type != wire::MemberBody::NONE) OnMessage(session, first, now);
 }
 
 void Chief::OnMessage(SessionId session, const wire::MemberMessageT& message, absl::Time now) {
@@ -114,6 +117,10 @@ void Chief::Dispatch(const MemberRecord& from, const wire::MemberMessageT& messa
   const wire::MemberBodyUnion& body = message.body;
   switch (body.type) {
     case wire::MemberBody::Heartbeat:
+      // StepReached comes only every so many steps.
+      if (from.id == MemberId{wire::Role::Ps, counter_ps()}) {
+        progress_.OnStepReached(Step(body.AsHeartbeat()->step));
+      }
       return SendTo(from.id, wire::LeaseT());
     case wire::MemberBody::TrainingLine:
       return output_.AppendMetrics(

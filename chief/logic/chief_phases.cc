@@ -145,7 +145,11 @@ void Chief::EvaluateLast(absl::Time now) {
     return BeginCollecting(now);
   }
   phase_by_ = now + options_.end_linger;
-  if (evaluating_->role == wire::Role::Evaluator) return;  // CheckpointSaved asked it already
+  if (evaluating_->role == wire::Role::Evaluator) {
+    // CheckpointSaved asks it; where this run saved nothing, nobody has told it yet.
+    if (!std::exchange(announce_saved_, true)) TellActiveEvaluator();
+    return;
+  }
   wire::EvaluateT evaluate;
   evaluate.checkpoint = saved.folder;
   evaluate.step = saved.step.value();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/model/protocol.h"
 
 namespace weir::chief {
 namespace {
@@ -17,13 +18,6 @@ constexpr std::size_t kMaxSettingsBytes = 64 * 1024;
 
 std::string IndexList(const std::set<std::uint32_t>& indices) {
   return indices.empty() ? "none" : absl::StrJoin(indices, ", ");
-}
-
-// "1.13.1" -> "1.13": UCX promises compatibility within a series only.
-std::string Series(const std::string& version) {
-  const std::size_t major = version.find('.');
-  if (major == std::string::npos) return version;
-  return version.substr(0, version.find('.', major + 1));
 }
 
 bool TooLong(const wire::JoinRequestT& request) {
@@ -74,7 +68,9 @@ std::string Membership::UcxMismatch(const std::string& ucx_version) const {
   if (ucx_version.empty()) return "";
   for (const auto& [id, record] : members_) {
     if (id.role != wire::Role::Ps || !record.present() || record.ucx_version.empty()) continue;
-    if (Series(record.ucx_version) == Series(ucx_version)) return "";
+    if (record.ucx_version == ucx_version || SameUcxSeries(record.ucx_version, ucx_version)) {
+      return "";
+    }
     return absl::StrCat("it has UCX ", ucx_version, ", but ", record.Describe(), " has UCX ",
                         record.ucx_version, ": install the same major.minor version everywhere");
   }
@@ -115,23 +111,34 @@ Membership::Decision Membership::Join(const wire::JoinRequestT& request, absl::T
                            ", still holds its lease: is the task started twice?")};
     }
     if (earlier->state == MemberState::kLive) return {};
-  } else if (earlier != nullptr && earlier->incarnation == incarnation) {
+  } else if (earlier != nullptr && earlier->incarnation == incarnation && earlier->was_live()) {
     return {wire::JoinOutcome::Refused,
             absl::StrCat("this incarnation of ", id.ToString(), " is over: start it again")};
   } else if (earlier != nullptr && id.role == wire::Role::Ps && ready_) {
     return {wire::JoinOutcome::Refused,
             absl::StrCat(id.ToString(), " cannot come back once training has begun")};
   }
+  MemberRecord record = RecordOf(request);
+  record.lease_until = now + options_.lease;
+  members_[id] = std::move(record);
+  return {};
+}
+
+MemberRecord Membership::RecordOf(const wire::JoinRequestT& request) const {
   MemberRecord record;
-  record.id = id;
-  record.incarnation = incarnation;
+  record.id = {request.role, request.index};
+  record.incarnation = Incarnation(request.incarnation);
   record.pid = request.pid;
   record.host_id = request.host_id;
   record.address = request.address;
   record.ucx_version = request.ucx_version;
-  record.lease_until = now + options_.lease;
-  members_[id] = std::move(record);
-  return {};
+  return record;
+}
+
+void Membership::Dismiss(const wire::JoinRequestT& request) {
+  MemberRecord record = RecordOf(request);
+  record.state = MemberState::kLeft;
+  members_.emplace(record.id, record);  // an earlier incarnation's end is the better news
 }
 
 absl::Status Membership::Open(SessionId session, MemberId id, Incarnation incarnation,
@@ -155,6 +162,10 @@ absl::Status Membership::Open(SessionId session, MemberId id, Incarnation incarn
 
 void Membership::Renew(MemberId id, absl::Time now) {
   members_.at(id).lease_until = now + options_.lease;
+}
+
+void Membership::HoldUntil(absl::Time until) {
+  for (auto& [id, record] : members_) record.lease_until = std::max(record.lease_until, until);
 }
 
 std::vector<MemberId> Membership::Expired(absl::Time now) const {

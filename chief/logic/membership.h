@@ -31,12 +31,13 @@ struct MemberRecord {
   std::string address;
   std::string ucx_version;
   MemberState state = MemberState::kJoined;
-  SessionId session;       ///< meaningful once live
+  SessionId session;       ///< its last; 0 before its first
   absl::Time lease_until;  ///< while joined or live
   bool finished = false;   ///< a worker that takes no more steps
   std::optional<int> exit_code;
   std::optional<std::uint64_t> peak_rss_bytes;
 
+  bool was_live() const { return session != SessionId(); }
   bool present() const { return state == MemberState::kJoined || state == MemberState::kLive; }
   std::string Describe() const;  ///< "ps 1 (host:port)"
 };
@@ -59,10 +60,15 @@ class Membership {
   /// its session within the lease.
   Decision Join(const wire::JoinRequestT& request, absl::Time now);
 
+  /// One that came after the end and was told so: it is there no more than one that left.
+  void Dismiss(const wire::JoinRequestT& request);
+
   /// Makes an accepted member live. kFailedPrecondition: this incarnation was not accepted, its
   /// lease ran out, or it has a session already.
   absl::Status Open(SessionId session, MemberId id, Incarnation incarnation, absl::Time now);
   void Renew(MemberId id, absl::Time now);
+  /// Lengthens every lease that would run out before `until`.
+  void HoldUntil(absl::Time until);
   /// Those whose lease has run out: silent since a lease.
   std::vector<MemberId> Expired(absl::Time now) const;
   absl::Time next_expiry() const;
@@ -80,7 +86,7 @@ class Membership {
 
   /// What readiness waits for, as words: "ps 1, a worker".
   std::string MissingForReady() const;
-  /// Listed tasks that neither left nor were lost.
+  /// Every listed task came, and left or was lost or dismissed.
   bool every_listed_task_is_gone() const;
   /// Why `member` may not talk to the ps over UCX; empty if it may.
   std::string UcxMismatch(const std::string& ucx_version) const;
@@ -91,6 +97,7 @@ class Membership {
   wire::ViewT BuildView() const;
 
  private:
+  MemberRecord RecordOf(const wire::JoinRequestT& request) const;
   std::string RefusalOfTask(const wire::JoinRequestT& request) const;
   void Changed();
 

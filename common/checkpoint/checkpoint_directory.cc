@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/folder_removal.h"
 #include "common/checkpoint/manifest.h"
@@ -29,21 +29,33 @@ absl::Status CannotList(const std::string& model_dir, const std::error_code& err
       ExitCode::kBadData);
 }
 
-void Classify(const fs::directory_entry& entry, CheckpointFolders& folders) {
+// An error must not pass for "no manifest": a checkpoint that cannot be looked at just now would be
+// pruned as a left-over, or an older one resumed from.
+std::error_code Classify(const fs::directory_entry& entry, CheckpointFolders& folders) {
   const std::string path = entry.path().string();
   const std::optional<Step> step = StepOfCheckpointFolder(path);
-  std::error_code ignored;
-  if (!step.has_value() || !entry.is_directory(ignored)) {
+  if (!step.has_value()) {
     LogDebug(path, " is not a checkpoint: ignored");
-    return;
+    return {};
   }
+  std::error_code error;
+  const fs::file_type folder = fs::status(path, error).type();
+  if (folder == fs::file_type::not_found) return {};  // pruned meanwhile
+  if (folder == fs::file_type::none) return error;
+  if (folder != fs::file_type::directory) {
+    LogDebug(path, " is not a checkpoint: ignored");
+    return {};
+  }
+  const fs::file_type manifest = fs::status(entry.path() / kManifestFileName, error).type();
+  if (manifest == fs::file_type::none) return error;
   CheckpointPath found{.path = path, .name = entry.path().filename().string(), .step = *step};
-  if (fs::is_regular_file(entry.path() / kManifestFileName, ignored)) {
+  if (manifest == fs::file_type::regular) {
     folders.complete.push_back(std::move(found));
-    return;
+    return {};
   }
   LogDebug(path, " has no manifest and so is not a checkpoint: ignored");
   folders.incomplete.push_back(std::move(found));
+  return {};
 }
 
 }  // namespace
@@ -55,7 +67,7 @@ absl::StatusOr<CheckpointFolders> ScanModelDir(const std::string& model_dir) {
   if (error == std::errc::no_such_file_or_directory) return folders;
   if (error) return CannotList(model_dir, error);
   for (; entries != fs::directory_iterator(); entries.increment(error)) {
-    Classify(*entries, folders);
+    if (const std::error_code why = Classify(*entries, folders)) return CannotList(model_dir, why);
   }
   if (error) return CannotList(model_dir, error);
   std::ranges::sort(folders.complete, {}, &CheckpointPath::step);
@@ -78,8 +90,10 @@ absl::StatusOr<std::optional<CheckpointPath>> FindFinal(const std::string& model
                                                         Step max_steps) {
   WEIR_ASSIGN_OR_RETURN(std::vector<CheckpointPath> complete, ListCheckpoints(model_dir));
   for (; !complete.empty() && complete.back().step >= max_steps; complete.pop_back()) {
-    WEIR_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(complete.back().path));
-    if (manifest.is_final) return std::optional(std::move(complete.back()));
+    const absl::StatusOr<Manifest> manifest = ReadManifest(complete.back().path);
+    if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
+    WEIR_RETURN_IF_ERROR(manifest.status());
+    if (manifest->is_final) return std::optional(std::move(complete.back()));
   }
   return std::optional<CheckpointPath>();
 }

@@ -9,9 +9,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
 #include "common/checkpoint/manifest.h"
 
 namespace weir {

@@ -15,6 +15,8 @@ namespace weir {
 
 inline constexpr int kManifestVersion = 1;
 inline constexpr char kManifestFileName[] = "manifest.json";
+/// Above any that weir writes: two million blocks, 460 GB of weights, make about this much.
+inline constexpr std::uint64_t kMaxManifestBytes = 256U << 20;
 
 /// A run of elements that one shard file holds.
 struct ManifestEntry {

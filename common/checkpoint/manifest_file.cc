@@ -1,17 +1,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/manifest.h"
 
 namespace weir {
 namespace {
-
-/// Above any that weir writes: two million blocks, 460 GB of weights, make about this much.
-constexpr std::uint64_t kMaxManifestBytes = 256U << 20;
 
 absl::Status Corrupt(const std::string& path, const absl::Status& why) {
   const auto code =

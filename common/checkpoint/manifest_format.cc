@@ -1,8 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_json.h"
 #include "common/checkpoint/manifest.h"
-#include "common/checkpoint/strict_json.h"
 
 namespace weir {
 namespace {

@@ -5,15 +5,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/base/strict_json.h"
 #include "common/checkpoint/manifest.h"
-#include "common/checkpoint/strict_json.h"
 
 namespace weir {
 namespace {
 
 using nlohmann::json;
 
-constexpr JsonLimits kManifestLimits{.depth = 32, .values = 32'000'000};
+constexpr JsonLimits kManifestLimits{.bytes = kMaxManifestBytes, .depth = 32, .values = 32'000'000};
 
 /// One JSON object and where it stands, for messages such as "files[1].bytes: expected ...".
 class Fields {

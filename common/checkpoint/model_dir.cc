@@ -1,20 +1,26 @@
 #include "common/checkpoint/model_dir.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/exit_code.h"
 #include "common/base/ids.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
 
 namespace weir {
 namespace {
 
 constexpr char kNonceFileName[] = ".weir-nonce";
+constexpr char kLockFileName[] = ".weir-lock";
 constexpr std::uint64_t kMaxNonceBytes = 4096;
 
 /// `status` as the caller's own mistake; `what` says what was tried.
@@ -46,6 +52,25 @@ absl::Status CheckWritable(const std::string& model_dir) {
   const absl::Status probe = WriteProbe(model_dir);
   if (!probe.ok()) return BadModelDir(probe, "cannot be written", model_dir);
   return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> ClaimModelDir(const std::string& model_dir) {
+  const std::string path = absl::StrCat(model_dir, "/", kLockFileName);
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!fd.valid()) {
+    return BadModelDir(absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path)),
+                       "cannot be written", model_dir);
+  }
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  if (errno != EWOULDBLOCK) {
+    LogDebug(path, " cannot be locked: ", std::strerror(errno));
+    return fd;
+  }
+  return WithExitCode(
+      absl::AlreadyExistsError(
+          absl::StrCat("model directory ", model_dir,
+                       " is in use by another chief: end that job, or give another --model-dir")),
+      ExitCode::kBadUsage);
 }
 
 absl::Status WriteNonce(const std::string& model_dir, const std::string& nonce) {

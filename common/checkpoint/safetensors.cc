@@ -8,16 +8,17 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/atomic_file.h"
-#include "common/checkpoint/strict_json.h"
+#include "common/base/strict_json.h"
 
 namespace weir {
 namespace {
 
 using nlohmann::json;
 
-constexpr JsonLimits kHeaderLimits{.depth = 3, .values = 16'000'000};
+constexpr JsonLimits kHeaderLimits{
+    .bytes = kMaxSafetensorsHeaderBytes, .depth = 3, .values = 16'000'000};
 constexpr absl::string_view kMetadataKey = "__metadata__";
 
 std::string Quoted(absl::string_view name) {

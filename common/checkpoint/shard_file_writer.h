@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/atomic_file.h"
 #include "common/base/checksum.h"
-#include "common/checkpoint/atomic_file.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/checkpoint/shard_plan.h"

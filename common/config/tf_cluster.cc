@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/nearest.h"
-#include "common/config/strict_json.h"
+#include "common/config/shown_json.h"
 
 namespace weir {
 namespace {

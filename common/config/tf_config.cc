@@ -9,12 +9,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/strict_json.h"
 #include "common/config/cluster_rules.h"
 #include "common/config/mistakes.h"
 #include "common/config/model_dir.h"
 #include "common/config/nearest.h"
+#include "common/config/shown_json.h"
 #include "common/config/small_file.h"
-#include "common/config/strict_json.h"
 #include "common/config/tf_cluster.h"
 #include "common/config/tf_task.h"
 
@@ -22,6 +23,9 @@ namespace weir {
 namespace {
 
 using nlohmann::json;
+
+// A configuration is written by people; anything larger or deeper is something else.
+constexpr JsonLimits kTfConfigLimits{.bytes = 1 << 20, .depth = 32};
 
 const json* Find(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -34,7 +38,11 @@ std::optional<json> ReadRoot(absl::string_view text, absl::string_view source, M
     mistakes.Add(source, absl::StrCat("is empty; ", kInstead));
     return std::nullopt;
   }
-  std::optional<json> root = ParseStrictJson(text, source, mistakes);
+  std::vector<JsonFault> faults;
+  std::optional<json> root = ReadJson(text, kTfConfigLimits, faults);
+  for (const JsonFault& fault : faults) {
+    mistakes.Add(fault.path.empty() ? source : absl::string_view(fault.path), fault.what);
+  }
   if (!root.has_value() || root->is_object()) return root;
   mistakes.Add(source, absl::StrCat(ShownJson(*root), " is not a JSON object; ", kInstead));
   return std::nullopt;
@@ -115,7 +123,7 @@ absl::StatusOr<TfConfig> LoadTfConfig(const std::string& file, const Environment
     const std::optional<std::string> text = environment("TF_CONFIG");
     return text.has_value() ? ParseTfConfig(*text, "TF_CONFIG") : TfConfig{};
   }
-  const absl::StatusOr<std::string> text = ReadSmallFile(file, kMaxJsonBytes);
+  const absl::StatusOr<std::string> text = ReadSmallFile(file, kTfConfigLimits.bytes);
   if (text.ok()) return ParseTfConfig(*text, file);
   Mistakes mistakes;
   mistakes.Add(

@@ -31,6 +31,16 @@ absl::Status Refused(const std::string& address, absl::string_view reason) {
       ExitCode::kBadUsage);
 }
 
+absl::Status Ended(const wire::JoinReplyT& reply) {
+  const std::string text =
+      absl::StrCat("the job has ended", reply.reason.empty() ? "" : ": ", reply.reason);
+  if (reply.exit_code == 0) return WithExitCode(absl::CancelledError(text), ExitCode::kDone);
+  const bool known =
+      reply.exit_code > 0 && reply.exit_code <= static_cast<int>(ExitCode::kPeerLost);
+  return WithExitCode(absl::UnavailableError(text),
+                      known ? static_cast<ExitCode>(reply.exit_code) : ExitCode::kFailed);
+}
+
 /// What one reply means: a final answer, or none where the chief says to ask again (`reason`).
 std::optional<absl::StatusOr<wire::JoinReplyT>> Judge(wire::JoinReplyT reply,
                                                       const std::string& address,
@@ -40,9 +50,7 @@ std::optional<absl::StatusOr<wire::JoinReplyT>> Judge(wire::JoinReplyT reply,
       if (reply.lease_ms == 0) return Refused(address, "it grants a lease of no length");
       return reply;
     case wire::JoinOutcome::Ended:
-      return WithExitCode(absl::CancelledError(absl::StrCat(
-                              "the job has ended", reply.reason.empty() ? "" : ": ", reply.reason)),
-                          ExitCode::kDone);
+      return Ended(reply);
     case wire::JoinOutcome::Refused:
       return Refused(address, reply.reason);
     case wire::JoinOutcome::NotYet:

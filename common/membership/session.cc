@@ -47,15 +47,21 @@ class SessionImpl final : public Session {
         index_(options.join.index),
         incarnation_(options.join.incarnation),
         welcome_(std::move(welcome)),
-        lease_(absl::Milliseconds(welcome_.lease_ms)) {}
+        lease_(absl::Milliseconds(welcome_.lease_ms)) {
+    keeper_ = std::thread([this, join = options.join] { KeepPlace(join); });
+  }
 
-  ~SessionImpl() override { Stop(std::nullopt, absl::ZeroDuration()); }
+  ~SessionImpl() override {
+    StopKeepingPlace();
+    Stop(std::nullopt, absl::ZeroDuration());
+  }
 
   const wire::JoinReplyT& welcome() const override { return welcome_; }
 
   absl::Status Start(SessionListener* listener) override {
     if (stream_ != nullptr) return absl::FailedPreconditionError("the session was started before");
     listener_ = listener;
+    StopKeepingPlace();
     stream_ = chief_->OpenSession();
     last_heard_.store(ToNanos(MonotonicNow()), std::memory_order_relaxed);
     reader_ = std::thread([this] { ReadLoop(); });
@@ -78,6 +84,7 @@ class SessionImpl final : public Session {
     goodbye.exit_code = exit_code;
     goodbye.reason = reason;
     goodbye.peak_rss_bytes = PeakRssBytes();
+    StopKeepingPlace();
     Stop(std::move(goodbye), timeout);
   }
 
@@ -102,6 +109,32 @@ class SessionImpl final : public Session {
     wire::MemberBodyUnion body;
     body.Set(std::move(heartbeat));
     return Write(std::move(body));
+  }
+
+  // Whatever the answer is, the stream tells it better.
+  void KeepPlace(const wire::JoinRequestT& join) {
+    while (!PlaceTaken(lease_ / 3)) (void)chief_->Join(join, lease_ / 3);
+  }
+
+  /// Waits up to `timeout` for Start, or the end.
+  bool PlaceTaken(absl::Duration timeout) {
+    const absl::Time until = MonotonicNow() + timeout;
+    MutexLock lock(&mutex_);
+    while (!place_taken_) {
+      const absl::Duration left = until - MonotonicNow();
+      if (left <= absl::ZeroDuration()) return false;
+      place_changed_.WaitFor(&mutex_, left);
+    }
+    return true;
+  }
+
+  void StopKeepingPlace() {
+    {
+      MutexLock lock(&mutex_);
+      place_taken_ = true;
+      place_changed_.NotifyAll();
+    }
+    if (keeper_.joinable()) keeper_.join();
   }
 
   void ReadLoop() {
@@ -263,13 +296,15 @@ class SessionImpl final : public Session {
 
   Mutex mutex_;
   CondVar stream_ended_;
+  CondVar place_changed_;
+  bool place_taken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stream_status_ ABSL_GUARDED_BY(mutex_);
   std::optional<wire::GoodbyeT> goodbye_ ABSL_GUARDED_BY(mutex_);
 
   Mutex stop_mutex_;  // held while stopping: a second Leave returns after the first
   bool stopped_ ABSL_GUARDED_BY(stop_mutex_) = false;
-  std::thread reader_, writer_, caller_;
+  std::thread keeper_, reader_, writer_, caller_;
 };
 
 }  // namespace

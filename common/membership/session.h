@@ -41,7 +41,9 @@ class Session {
   /// log every few seconds), up to the start deadline. Calls nothing on a listener yet.
   /// Errors, with their exit codes: refused (kFailedPrecondition or the call's own code; 2, with
   /// the chief's reason and token errors too); kCancelled with exit code 0 when the job has already
-  /// ended; kDeadlineExceeded (4).
+  /// ended, kUnavailable with the job's where it has failed; kDeadlineExceeded (4).
+  /// The place is kept by asking again, on a thread of its own, until Start: getting ready may take
+  /// longer than a lease.
   /// `interrupted`, where given, is polled between attempts: true ends the wait with kCancelled and
   /// no exit code, which is the caller's to choose.
   static absl::StatusOr<std::unique_ptr<Session>> Join(const SessionOptions& options,

@@ -7,13 +7,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/model/protocol.h"
 #include "schemas/chief_generated.h"
 #include "schemas/shard_generated.h"
 
 namespace weir::rpc {
-
-using weir::kProtocolVersion;
 
 /// The chief's side of one member's Session. One thread may read while another writes.
 class MemberStream {

@@ -43,6 +43,20 @@ TEST(CheckpointNameTest, OneStepHasOneName) {
   }
 }
 
+TEST(CheckpointDirectoryTest, WhatCannotBeLookedAtIsAnErrorAndNotIncomplete) {
+  const TempFolder folder;
+  ASSERT_TRUE(WriteSample(folder.path(), Step(20), 1).ok());
+  ASSERT_TRUE(WriteSample(folder.path(), Step(30), 1).ok());
+  const std::string manifest = folder.path() + "/step-00000020/manifest.json";
+  fs::rename(manifest, manifest + ".safe");
+  fs::create_symlink("manifest.json", manifest);  // to itself: stat fails, and not with ENOENT
+  const auto scanned = ScanModelDir(folder.path());
+  EXPECT_EQ(ExitCodeOf(scanned.status()), ExitCode::kBadData) << scanned.status();
+  EXPECT_FALSE(Prune(folder.path(), 1).ok());
+  EXPECT_TRUE(fs::exists(manifest + ".safe"));
+  EXPECT_FALSE(fs::is_empty(folder.path() + "/step-00000020"));
+}
+
 TEST(CheckpointDirectoryTest, ListsOnlyWhatIsComplete) {
   const TempFolder folder;
   EXPECT_THAT(ListCheckpoints(folder.path() + "/none").value(), IsEmpty());
@@ -182,6 +196,20 @@ TEST(ModelDirTest, TheNonceTellsOneDirectoryFromAnother) {
     EXPECT_EQ(ExitCodeOf(status), ExitCode::kBadUsage);
     EXPECT_THAT(std::string(status.message()), HasSubstr("must share it"));
   }
+}
+
+TEST(ModelDirTest, OneChiefAtATime) {
+  const TempFolder folder;
+  {
+    const auto first = ClaimModelDir(folder.path());
+    ASSERT_TRUE(first.ok()) << first.status();
+    const auto second = ClaimModelDir(folder.path());
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(ExitCodeOf(second.status()), ExitCode::kBadUsage);
+    EXPECT_THAT(std::string(second.status().message()), HasSubstr(folder.path()));
+  }
+  EXPECT_TRUE(ClaimModelDir(folder.path()).ok());
+  EXPECT_EQ(ExitCodeOf(ClaimModelDir(folder.path() + "/none").status()), ExitCode::kBadUsage);
 }
 
 }  // namespace

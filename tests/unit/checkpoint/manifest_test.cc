@@ -100,7 +100,7 @@ TEST(ManifestTest, ChecksEveryField) {
   EXPECT_THAT(ErrorOf("\"worker_clocks\": [3, 4]", "\"worker_clocks\": [3, 4294967296]"),
               HasSubstr("files[0].worker_clocks"));
   EXPECT_THAT(ErrorOf("\"final\": true", "\"final\": true, \"final\": false"),
-              HasSubstr("\"final\" occurs twice"));
+              HasSubstr("key \"final\" stands twice"));
 }
 
 TEST(ManifestTest, RefusesFilesOutsideItsFolder) {

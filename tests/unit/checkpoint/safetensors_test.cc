@@ -1,7 +1,7 @@
 #include "common/checkpoint/safetensors.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/atomic_file.h"
+#include "common/base/atomic_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/checkpoint/sample_checkpoint.h"
@@ -42,11 +42,12 @@ TEST(SafetensorsTest, RefusesABrokenStructure) {
   ExpectRefused("", 0, "'{'");
   ExpectRefused(" {}", 0, "'{'");
   ExpectRefused("[]", 0, "'{'");
-  ExpectRefused("{\"a\":", 0, "not valid JSON");
-  ExpectRefused("{} x", 0, "not valid JSON");
+  ExpectRefused("{\"a\":", 0, "is not JSON");
+  ExpectRefused("{} x", 0, "is not JSON");
+  ExpectRefused(std::string("{}\0 x", 5), 0, "zero byte");
   ExpectRefused("{\"a\":1}", 0, "not an object");
   ExpectRefused("{\"a\":{}}", 0, "dtype");
-  ExpectRefused("{\"\xff\":{}}", 0, "not valid JSON");
+  ExpectRefused("{\"\xff\":{}}", 0, "is not JSON");
   ExpectRefused("{\"__metadata__\":{\"a\":1}}", 0, "not a string");
   ExpectRefused("{\"__metadata__\":[]}", 0, "not an object");
   ExpectRefused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "offsets");
@@ -62,7 +63,7 @@ TEST(SafetensorsTest, RefusesABrokenStructure) {
 
 TEST(SafetensorsTest, RefusesDuplicateNames) {
   ExpectRefused(absl::StrCat("{\"a\":", Entry("[1]", 0, 4), ",\"a\":", Entry("[1]", 4, 8), "}"), 8,
-                "\"a\" occurs twice");
+                "key \"a\" stands twice");
 }
 
 TEST(SafetensorsTest, NamesAnUnknownDtype) {

@@ -110,6 +110,24 @@ TEST(EndTest, ACheckpointOfTheLastStepIsOnlyMarked) {
   EXPECT_EQ(cluster.output.marked, std::vector<std::string>{"step-00000030"});
 }
 
+TEST(EndTest, TheEvaluatorIsAskedAboutACheckpointOfAnEarlierRun) {
+  ChiefOptions options = Options();
+  options.start_step = Step(100);
+  options.resume_checkpoint = "step-00000100";
+  options.resume_is_final = true;
+  SimulatedCluster cluster(options);
+  cluster.EnterAll();
+  cluster.Enter(Evaluator());
+  EXPECT_EQ(cluster.Newest(Evaluator(), ChiefBody::CheckpointSaved), nullptr);
+  cluster.Finish(0, 0);
+  cluster.Finish(1, 0);
+  const auto* saved = cluster.Newest(Evaluator(), ChiefBody::CheckpointSaved);
+  ASSERT_NE(saved, nullptr);
+  EXPECT_EQ(saved->body.AsCheckpointSaved()->checkpoint, "step-00000100");
+  cluster.Evaluated(Evaluator(), 100, 0.9F);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kCollecting);
+}
+
 TEST(EndTest, StepReachedMayStillBeOnItsWay) {
   SimulatedCluster cluster;
   cluster.EnterAll();
@@ -224,14 +242,32 @@ TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
   AnswerAllStats(cluster);
   EverybodyLeaves(cluster);
   EXPECT_FALSE(cluster.output.exit.has_value());
-  const wire::JoinReplyT late = cluster.Join(cluster.Request(Evaluator()));
-  EXPECT_EQ(late.outcome, JoinOutcome::Ended);
   cluster.Pass(absl::Seconds(60) - kTick);
   EXPECT_FALSE(cluster.output.exit.has_value());
   cluster.Pass(kTick);
   EXPECT_EQ(cluster.output.exit, 0);
   EXPECT_EQ(cluster.Join(cluster.Request(Worker(0), 99)).outcome, JoinOutcome::Ended)
       << "a chief that is done still answers";
+}
+
+TEST(LingerTest, WhoCameTooLateAndWasToldSoIsNotWaitedFor) {
+  ChiefOptions options = Options();
+  options.workers = {0, 1, 2};
+  options.evaluators = {0};
+  SimulatedCluster cluster(options);
+  for (MemberId id : {Ps(0), Ps(1), Worker(0), Worker(1)}) cluster.Enter(id);
+  cluster.Reach(100);
+  cluster.Finish(0);
+  cluster.Finish(1);
+  cluster.CompleteCheckpoint();
+  EXPECT_EQ(cluster.Join(cluster.Request(Worker(2))).outcome, JoinOutcome::Ended)
+      << "while the last evaluation is made";
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  AnswerAllStats(cluster);
+  EverybodyLeaves(cluster);
+  EXPECT_FALSE(cluster.output.exit.has_value()) << "the evaluator may come";
+  EXPECT_EQ(cluster.Join(cluster.Request(Evaluator())).outcome, JoinOutcome::Ended);
+  EXPECT_EQ(cluster.output.exit, 0);
 }
 
 TEST(LingerTest, WhoIsDeclaredDeadIsNotWaitedFor) {
@@ -272,7 +308,26 @@ TEST(LossTest, OfAPsEndsTheJobForAll) {
   cluster.Goodbye(Evaluator(), 4);
   EXPECT_EQ(cluster.output.exit, 4);
   EXPECT_EQ(cluster.output.end_reason, "ps 1 (host:2121) was lost: its process ended");
-  EXPECT_EQ(cluster.Join(cluster.Request(Ps(1), 99)).outcome, JoinOutcome::Refused);
+  const wire::JoinReplyT late = cluster.Join(cluster.Request(Ps(1), 99));
+  EXPECT_EQ(late.outcome, JoinOutcome::Ended);
+  EXPECT_EQ(late.exit_code, 4) << "as all others";
+}
+
+TEST(LossTest, OfAPsWhoseFirstWordIsNonsense) {
+  SimulatedCluster cluster;
+  cluster.Enter(Ps(0));
+  cluster.Enter(Worker(0));
+  ASSERT_EQ(cluster.Join(cluster.Request(Ps(1))).outcome, JoinOutcome::Accepted);
+  wire::MemberMessageT first;
+  first.role = wire::Role::Ps;
+  first.index = 1;
+  first.incarnation = 1001;
+  wire::StepReachedT beyond;
+  beyond.step = 101;
+  first.body.Set(beyond);
+  cluster.chief->OnSessionOpened(SessionId(77), first, cluster.now);
+  ASSERT_NE(EndTo(cluster, Worker(0)), nullptr) << "trains for ever without ps 1";
+  EXPECT_EQ(EndTo(cluster, Worker(0))->exit_code, 4);
 }
 
 TEST(LossTest, OfAFrozenPsIsSeenWithinTheLeaseAndNotWaitedFor) {

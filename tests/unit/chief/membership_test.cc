@@ -112,6 +112,36 @@ TEST(JoinTest, WhoNeverOpensItsSessionHoldsTheTaskForOneLease) {
   EXPECT_TRUE(cluster.output.closed.contains(late));
 }
 
+TEST(JoinTest, WhoNeverOpenedItsSessionMayAskAgain) {
+  SimulatedCluster cluster;
+  cluster.Join(cluster.Request(Ps(0), 11));
+  for (int i = 0; i < 4; ++i) {  // as one that takes long to get ready
+    cluster.Pass(absl::Seconds(2));
+    EXPECT_EQ(cluster.Join(cluster.Request(Ps(0), 11)).outcome, JoinOutcome::Accepted);
+    EXPECT_EQ(cluster.Join(cluster.Request(Ps(0), 12)).outcome, JoinOutcome::NotYet);
+  }
+  cluster.Pass(absl::Seconds(5));
+  EXPECT_EQ(cluster.Join(cluster.Request(Ps(0), 11)).outcome, JoinOutcome::Accepted);
+  cluster.Open(Ps(0), 11);
+  cluster.Die(Ps(0));
+  EXPECT_EQ(cluster.Join(cluster.Request(Ps(0), 11)).outcome, JoinOutcome::Refused)
+      << "it has had its session";
+}
+
+TEST(JoinTest, AChiefThatWasStoppedItselfGivesEverybodyHalfALease) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  cluster.now += absl::Seconds(7);  // nobody runs: no ticks, no heartbeats
+  cluster.chief->OnHeldUp(cluster.now);
+  cluster.chief->OnTick(cluster.now);
+  cluster.Freeze(Worker(1));
+  cluster.Pass(absl::Milliseconds(2500) - kTick);
+  EXPECT_EQ(cluster.NewestView(Ps(0)).members.size(), 5u);
+  cluster.Pass(kTick);
+  EXPECT_EQ(cluster.NewestView(Ps(0)).members.size(), 4u) << "worker 1 stayed silent";
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+}
+
 TEST(JoinTest, EvaluatorsOfAnyIndexStandBy) {
   SimulatedCluster cluster;
   cluster.EnterAll();

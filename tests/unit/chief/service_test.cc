@@ -16,6 +16,7 @@
 
 #include "common/base/bounded_queue.h"
 #include "common/base/clock.h"
+#include "common/model/protocol.h"
 
 namespace weir::chief {
 namespace {
@@ -107,7 +108,7 @@ class ServiceTest : public ::testing::Test {
 
   wire::JoinRequestT Request(wire::Role role, std::uint64_t incarnation) {
     wire::JoinRequestT request;
-    request.protocol = rpc::kProtocolVersion;
+    request.protocol = kProtocolVersion;
     request.role = role;
     request.incarnation = incarnation;
     request.address = "host:2";

@@ -86,6 +86,12 @@ TEST(SummaryJsonTest, IsWrittenWholeOrNotAtAll) {
   ASSERT_TRUE(WriteSummary(Sample(), path).ok());
   EXPECT_EQ(TextOf(path), SummaryToJson(Sample()));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+  EXPECT_TRUE(CheckSummaryPath("").ok());
+  EXPECT_TRUE(CheckSummaryPath(folder + "/other.json").ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+  for (const std::string& bad : {folder, folder + "/none/summary.json"}) {
+    EXPECT_EQ(ExitCodeOf(CheckSummaryPath(bad)), ExitCode::kBadUsage) << bad;
+  }
   const absl::Status failed = WriteSummary(Sample(), folder + "/none/summary.json");
   EXPECT_FALSE(failed.ok());
   EXPECT_THAT(std::string(failed.message()), testing::HasSubstr("/none/summary.json"));

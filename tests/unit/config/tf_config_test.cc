@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/exit_code.h"
-#include "common/config/strict_json.h"
+#include "common/config/shown_json.h"
 #include "common/config/tf_cluster.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

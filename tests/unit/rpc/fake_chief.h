@@ -47,6 +47,7 @@ class FakeChief : public ChiefHandler {
     reply.lease_ms = lease_ms;
     reply.outcome = outcome;
     reply.reason = reason;
+    reply.exit_code = exit_code;
     if (not_yet > 0) {
       --not_yet;
       reply.outcome = wire::JoinOutcome::NotYet;
@@ -101,6 +102,7 @@ class FakeChief : public ChiefHandler {
   std::uint32_t lease_ms = 5000;
   wire::JoinOutcome outcome = wire::JoinOutcome::Accepted;
   std::string reason;
+  int exit_code = 0;
   int not_yet = 0;
   std::vector<wire::ChiefMessageT> first_words;  // sent on each stream's first message
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/unique_fd.h"
 #include "tests/unit/rpc/fake_chief.h"
@@ -335,6 +336,7 @@ struct OutcomeCase {
   wire::JoinOutcome outcome;
   absl::StatusCode code;
   ExitCode exit_code;
+  int said_exit_code = 0;
 };
 
 TEST(Join, EndsWithTheChiefsAnswer) {
@@ -342,11 +344,16 @@ TEST(Join, EndsWithTheChiefsAnswer) {
        {OutcomeCase{wire::JoinOutcome::Refused, absl::StatusCode::kFailedPrecondition,
                     ExitCode::kBadUsage},
         OutcomeCase{wire::JoinOutcome::Ended, absl::StatusCode::kCancelled, ExitCode::kDone},
+        OutcomeCase{wire::JoinOutcome::Ended, absl::StatusCode::kUnavailable, ExitCode::kPeerLost,
+                    4},
+        OutcomeCase{wire::JoinOutcome::Ended, absl::StatusCode::kUnavailable, ExitCode::kFailed,
+                    256},
         OutcomeCase{static_cast<wire::JoinOutcome>(200), absl::StatusCode::kFailedPrecondition,
                     ExitCode::kBadUsage}}) {
     FakeChief chief;
     chief.outcome = expected.outcome;
     chief.reason = "other settings";
+    chief.exit_code = expected.said_exit_code;
     const auto server = Serve(&chief);
     ASSERT_NE(server, nullptr);
     const absl::Status status = Session::Join(OptionsFor(AddressOf(*server))).status();
@@ -363,6 +370,26 @@ TEST(Join, AsksAgainWhenToldNotYet) {
   ASSERT_NE(server, nullptr);
   EXPECT_TRUE(Session::Join(OptionsFor(AddressOf(*server))).ok());
   EXPECT_EQ(chief.joins().size(), 3u);
+}
+
+TEST(Join, KeepsItsPlaceUntilTheStart) {
+  FakeChief chief;
+  chief.lease_ms = 300;
+  const auto server = Serve(&chief);
+  ASSERT_NE(server, nullptr);
+  auto session = Session::Join(OptionsFor(AddressOf(*server)));
+  ASSERT_TRUE(session.ok()) << session.status();
+  const absl::Time give_up = MonotonicNow() + absl::Seconds(10);
+  while (chief.joins().size() < 4 && MonotonicNow() < give_up)
+    absl::SleepFor(absl::Milliseconds(10));
+  const auto joins = chief.joins();
+  ASSERT_GE(joins.size(), 4u);
+  EXPECT_EQ(joins.back().incarnation, joins.front().incarnation);
+  RecordingListener listener;
+  ASSERT_TRUE((*session)->Start(&listener).ok());
+  const std::size_t asked = chief.joins().size();
+  EXPECT_TRUE(chief.Await([](const auto& heard, int) { return heard.size() > 10; }));
+  EXPECT_EQ(chief.joins().size(), asked) << "the session's heartbeats keep it now";
 }
 
 TEST(Join, AWrongTokenIsNotRetried) {

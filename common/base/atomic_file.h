@@ -40,6 +40,11 @@ class AtomicFile {
 /// `text` as FOLDER/NAME, by AtomicFile.
 absl::Status WriteFileAtomically(const std::string& folder, const std::string& name,
                                  const std::string& text);
+/// The same for a path, relative ones too.
+absl::Status WriteFileAtomically(const std::string& path, const std::string& text);
+
+/// Whether WriteFileAtomically(path, ...) would find its folder writable; leaves nothing behind.
+absl::Status ProbeFile(const std::string& path);
 
 /// Makes renames and removals in `folder` durable.
 absl::Status SyncFolder(const std::string& folder);

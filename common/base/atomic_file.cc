@@ -1,4 +1,4 @@
-#include "common/checkpoint/atomic_file.h"
+#include "common/base/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 #include <utility>
 
@@ -20,6 +21,15 @@ namespace {
 absl::Status Failed(const char* what, const std::string& path) {
   const int error = errno;  // before anything that may change it
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
+}
+
+std::string FolderOf(const std::string& path) {
+  const std::filesystem::path file(path);
+  return file.has_parent_path() ? file.parent_path().string() : ".";
+}
+
+std::string NameOf(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
 }
 
 }  // namespace
@@ -74,6 +84,17 @@ absl::Status WriteFileAtomically(const std::string& folder, const std::string& n
   WEIR_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(folder, name));
   WEIR_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(text))));
   return file.Commit();
+}
+
+absl::Status WriteFileAtomically(const std::string& path, const std::string& text) {
+  return WriteFileAtomically(FolderOf(path), NameOf(path), text);
+}
+
+absl::Status ProbeFile(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a directory"));
+  }
+  return AtomicFile::Create(FolderOf(path), NameOf(path)).status();
 }
 
 absl::Status SyncFolder(const std::string& folder) {
