@@ -102,9 +102,8 @@ class LocalCluster {
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
     assignment.job_flags = ToFlags(job);
-    WEIR_ASSIGN_OR_RETURN(
-        ChildProcess child,
-        ChildProcess::Spawn(std::move(assignment), command_, job.token, display_.log_fd()));
+    WEIR_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Spawn(std::move(assignment), command_,
+                                                                  job.token, display_.log_fd()));
     members_.push_back(std::move(child));
     return absl::OkStatus();
   }
