@@ -32,6 +32,7 @@ absl::Status ChiefRole::Prepare(const std::string& own_address) {
   WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(setup_.options.summary));
   WEIR_RETURN_IF_ERROR(CheckWritable(model_dir));
   WEIR_ASSIGN_OR_RETURN(claim_, ClaimModelDir(model_dir));
+  WEIR_RETURN_IF_ERROR(RemoveIncomplete(model_dir));
   WEIR_RETURN_IF_ERROR(FindCheckpoint());
   nonce_ = absl::StrCat(RandomId());
   WEIR_RETURN_IF_ERROR(WriteNonce(model_dir, nonce_));

@@ -98,19 +98,11 @@ absl::StatusOr<std::optional<CheckpointPath>> FindFinal(const std::string& model
   return std::optional<CheckpointPath>();
 }
 
-absl::StatusOr<std::string> CreateCheckpointFolder(const std::string& model_dir, Step step) {
-  const std::string path = absl::StrCat(model_dir, "/", CheckpointFolderName(step));
-  std::error_code error;
-  if (fs::exists(fs::path(path) / kManifestFileName, error)) {
-    return absl::AlreadyExistsError(absl::StrCat(path, " is a complete checkpoint already"));
-  }
-  if (mkdir(path.c_str(), 0777) == 0) {
-    WEIR_RETURN_IF_ERROR(SyncFolder(model_dir));
-    return path;
-  }
-  if (errno != EEXIST) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
-  WEIR_RETURN_IF_ERROR(RemoveCheckpointFiles(path));
-  return path;
+absl::Status RemoveIncomplete(const std::string& model_dir) {
+  WEIR_ASSIGN_OR_RETURN(const CheckpointFolders folders, ScanModelDir(model_dir));
+  absl::Status first;
+  for (const CheckpointPath& folder : folders.incomplete) first.Update(RemoveCheckpoint(folder.path));
+  return first;
 }
 
 absl::Status MarkFinal(const std::string& checkpoint) {

@@ -39,10 +39,10 @@ absl::StatusOr<std::optional<CheckpointPath>> NewestCheckpoint(const std::string
 absl::StatusOr<std::optional<CheckpointPath>> FindFinal(const std::string& model_dir,
                                                         Step max_steps);
 
-/// Makes the folder of a new checkpoint, and returns its path. What a dead writer left in it is
-/// removed. Errors: kAlreadyExists if there is a complete checkpoint of `step`; what the system
-/// says.
-absl::StatusOr<std::string> CreateCheckpointFolder(const std::string& model_dir, Step step);
+/// Removes what a run that died left behind: the incomplete ones, whatever their step. For a chief
+/// that holds the directory's claim, before anybody writes. Goes on after an error and returns the
+/// first.
+absl::Status RemoveIncomplete(const std::string& model_dir);
 
 /// Marks a complete checkpoint final, by replacing its manifest alone. Errors: as ReadManifest and
 /// WriteManifest.

@@ -100,15 +100,13 @@ TEST(CheckpointDirectoryTest, FindsTheFinalOneThatHasReachedTheSteps) {
   EXPECT_EQ(FindFinal(folder.path(), Step(100)).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(CheckpointDirectoryTest, ANewFolderHoldsNothingOfADeadWriter) {
+TEST(CheckpointDirectoryTest, WhatADeadRunLeftIsRemovedWhateverItsStep) {
   const TempFolder folder;
+  AddIncomplete(folder, "step-00000025");
+  ASSERT_TRUE(WriteSample(folder.path(), Step(40), 1).ok());
   AddIncomplete(folder, "step-00000050");
-  const auto created = CreateCheckpointFolder(folder.path(), Step(50));
-  ASSERT_TRUE(created.ok()) << created.status();
-  EXPECT_THAT(folder.Names(*created), IsEmpty());
-  ASSERT_TRUE(WriteSample(folder.path(), Step(50), 1).ok());
-  EXPECT_EQ(CreateCheckpointFolder(folder.path(), Step(50)).status().code(),
-            absl::StatusCode::kAlreadyExists);
+  ASSERT_TRUE(RemoveIncomplete(folder.path()).ok());
+  EXPECT_THAT(folder.Names(), ElementsAre("step-00000040"));
 }
 
 TEST(PruneTest, KeepsTheNewestAndSweepsWhatIsOlder) {

@@ -8,6 +8,7 @@
 #include "common/base/checksum.h"
 #include "common/base/exit_code.h"
 #include "common/checkpoint/checkpoint_directory.h"
+#include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/describe.h"
 #include "common/checkpoint/shard_file_writer.h"
 #include "common/model/layout.h"
@@ -51,14 +52,15 @@ absl::StatusOr<std::string> Reshard(const std::string& from, const std::string& 
   auto reader = CheckpointReader::Open(from);
   if (!reader.ok()) return reader.status();
   const auto layout = Layout::Create(reader->manifest().tensors, shards);
-  const auto folder = CreateCheckpointFolder(model_dir, step);
+  const std::string folder = absl::StrCat(model_dir, "/", CheckpointFolderName(step));
+  std::filesystem::create_directory(folder);
   Manifest manifest = reader->manifest();
   manifest.step = step;
   manifest.shards = shards;
   manifest.files.clear();
   for (int s = 0; s < shards; ++s) {
     const ShardIndex shard(static_cast<std::uint16_t>(s));
-    auto writer = ShardFileWriter::Create(*folder, ShardFileName(shard, shards),
+    auto writer = ShardFileWriter::Create(folder, ShardFileName(shard, shards),
                                           PlanShardFile(*layout, shard));
     if (!writer.ok()) return writer.status();
     const auto blocks = layout->blocks_of(shard);
@@ -73,8 +75,8 @@ absl::StatusOr<std::string> Reshard(const std::string& from, const std::string& 
     if (!file.ok()) return file.status();
     manifest.files.push_back(*std::move(file));
   }
-  if (absl::Status status = WriteManifest(*folder, manifest); !status.ok()) return status;
-  return *folder;
+  if (absl::Status status = WriteManifest(folder, manifest); !status.ok()) return status;
+  return folder;
 }
 
 TEST(CheckpointReaderTest, RestoresToAnyNumberOfShards) {

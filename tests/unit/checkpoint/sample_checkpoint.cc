@@ -7,9 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/checkpoint_directory.h"
+#include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/shard_file_writer.h"
 #include "common/model/layout.h"
 
@@ -79,7 +80,8 @@ absl::StatusOr<Manifest> WriteSampleFiles(const std::string& folder, Step step, 
 }
 
 absl::StatusOr<std::string> WriteSample(const std::string& model_dir, Step step, int shards) {
-  WEIR_ASSIGN_OR_RETURN(const std::string folder, CreateCheckpointFolder(model_dir, step));
+  const std::string folder = absl::StrCat(model_dir, "/", CheckpointFolderName(step));
+  fs::create_directory(folder);
   WEIR_ASSIGN_OR_RETURN(const Manifest manifest, WriteSampleFiles(folder, step, shards));
   WEIR_RETURN_IF_ERROR(WriteManifest(folder, manifest));
   return folder;
