@@ -86,7 +86,7 @@ TEST(ConnectTest, AClientOfAnotherModelIsRefusedForGood) {
     EXPECT_EQ(client.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(ExitCodeOf(client.status()), ExitCode::kBadUsage);
     EXPECT_THAT(std::string(client.status().message()),
-                AllOf(HasSubstr("ps shard 0 refused"), HasSubstr("its model")));
+                AllOf(HasSubstr("ps 0 refused"), HasSubstr("its model")));
   });
   EXPECT_EQ(calls, 1) << "a permanent refusal is not asked again";
 }

@@ -74,7 +74,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
     auto step = TakeStep(completed, weights);
-    weights_ = nullptr;  // after an error a pull may be left: what comes of it has no place to go
+    weights_ = nullptr;  // without a step a pull may be left: what comes of it has no place to go
     return step;
   }
 
@@ -179,9 +179,8 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
                             if (pulled == absl::InfiniteFuture() && logic_.pull_result())
                               pulled = MonotonicNow();
                           }));
-    // Without a step, too: the next pull must find this one ended.
-    RunUntil([this] { return logic_.pull_result().has_value(); });
     if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
+    RunUntil([this] { return logic_.pull_result().has_value(); });
     WEIR_RETURN_IF_ERROR(*logic_.pull_result());
     // The ticket had to wait for others: what was pulled meanwhile is old.
     if (MonotonicNow() - pulled > kStaleAfter) WEIR_RETURN_IF_ERROR(Pull(weights));
@@ -189,6 +188,9 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   }
 
   void StartPull(ParameterBuffer& weights) {
+    // NextStep leaves a pull behind when there is no step; the logic knows one at a time.
+    if (pull_started_) RunUntil([this] { return logic_.pull_result().has_value(); });
+    pull_started_ = true;
     weights_ = &weights;
     const absl::Time now = MonotonicNow();
     logic_.StartPull(now, now + options_.request_deadline);
@@ -269,6 +271,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   ShardConnections links_;
   const ParameterBuffer* gradients_ = nullptr;  // of the push under way
   ParameterBuffer* weights_ = nullptr;          // of the pull under way; null: nobody waits for it
+  bool pull_started_ = false;
   ViewNumber seen_view_;
 
   Mutex mailbox_mutex_;

@@ -89,12 +89,13 @@ TEST(ProgressTest, StatusTellsMembersAndRates) {
   EXPECT_EQ(status.staleness_p50, 1u);
   EXPECT_EQ(status.staleness_max, 2u);
   EXPECT_THAT(status.paths, ElementsAre("worker 0 -> ps 1: message"));
-  ASSERT_EQ(status.members.size(), 4u);
-  EXPECT_EQ(status.members[0]->member->state, "joined");
-  EXPECT_EQ(status.members[0]->path, "message");
-  EXPECT_EQ(status.members[0]->last_step, 8u);
-  EXPECT_EQ(status.members[0]->lease_left_ms, 4000);
-  EXPECT_EQ(status.members[1]->member->state, "lost");
+  ASSERT_EQ(status.members.size(), 5u);
+  EXPECT_EQ(status.members[0]->member->role, wire::Role::Chief);
+  EXPECT_EQ(status.members[1]->member->state, "joined");
+  EXPECT_EQ(status.members[1]->path, "message");
+  EXPECT_EQ(status.members[1]->last_step, 8u);
+  EXPECT_EQ(status.members[1]->lease_left_ms, 4000);
+  EXPECT_EQ(status.members[2]->member->state, "lost");
 }
 
 }  // namespace
