@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "chief/logic/member_id.h"
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "common/base/exit_code.h"
@@ -59,25 +60,11 @@ absl::StatusOr<StatusArguments> Parse(std::span<const std::string> arguments) {
   return parsed;
 }
 
-const char* RoleText(wire::Role role) {
-  switch (role) {
-    case wire::Role::Chief:
-      return "chief";
-    case wire::Role::Worker:
-      return "worker";
-    case wire::Role::Ps:
-      return "ps";
-    case wire::Role::Evaluator:
-      return "evaluator";
-  }
-  return "?";
-}
-
 std::string AsJson(const wire::StatusReplyT& s) {
   nlohmann::json members = nlohmann::json::array();
   for (const auto& m : s.members) {
     if (!m || !m->member) continue;
-    members.push_back({{"role", RoleText(m->member->role)},
+    members.push_back({{"role", std::string(chief::RoleText(m->member->role))},
                        {"index", m->member->index},
                        {"pid", m->member->pid},
                        {"address", m->member->address},
@@ -114,8 +101,9 @@ std::string AsTable(const wire::StatusReplyT& s) {
       s.staleness_p50, s.staleness_p99, s.staleness_max);
   for (const auto& m : s.members) {
     if (!m || !m->member) continue;
-    absl::StrAppendFormat(&text, "  %-10s %3d  %-8s pid %-8d %s\n", RoleText(m->member->role),
-                          m->member->index, m->member->state, m->member->pid, m->member->address);
+    absl::StrAppendFormat(&text, "  %-10s %3d  %-8s pid %-8d %s\n",
+                          std::string(chief::RoleText(m->member->role)), m->member->index,
+                          m->member->state, m->member->pid, m->member->address);
   }
   for (const std::string& path : s.paths) absl::StrAppend(&text, "  ", path, "\n");
   if (!s.last_checkpoint.empty()) absl::StrAppend(&text, "  checkpoint ", s.last_checkpoint, "\n");
