@@ -32,15 +32,16 @@ using ConfigPtr = std::unique_ptr<ucp_config_t, ConfigRelease>;
 std::vector<Setting> SettingsOf(const UcxOptions& options) {
   std::vector<Setting> settings = {
       {"TLS", std::string(TransportsOf(options.fabric))},
-      // The whole connection first, then data: otherwise UCX asks for the peer's endpoint behind
-      // the first large messages, and aborts when the peer dies before that (wireup_ep.c).
-      {"RESOLVE_REMOTE_EP_ID", "on"},
       {"KEEPALIVE_INTERVAL", absl::StrCat(absl::ToInt64Microseconds(options.keepalive), "us")},
   };
   if (options.fabric == UcxFabric::kShm) {
     // Without it peer error handling takes the shared-memory lanes away.
     settings.push_back({"MM_ERROR_HANDLING", "y"});
+    // The whole connection first, then data.
+    settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
   } else {
+    // Nothing that we send needs the peer's endpoint (UcxTransport::StartSend says why not).
+    settings.push_back({"RESOLVE_REMOTE_EP_ID", "off"});
     // Never zero-copy: when a connection breaks with a zero-copy send in the middle, UCX's tcp
     // completes that send twice (uct_tcp_ep_sendv) and aborts, and closing one writes into the
     // middle of the message, at which the peer aborts.

@@ -14,12 +14,13 @@ namespace weir::net {
 class UcxTransport;
 struct SendOperation;
 
-/// One peer: connecting, up, maybe down, then closing until its last send was called back.
+/// One peer: connecting, up and now and then full, maybe down, then closing until its last send was
+/// called back.
 ///
-/// While connecting, sends wait here rather than in UCX: with data in front of UCX's own messages
-/// of the connection, UCX 1.13 aborts when the peer dies.
+/// Sends wait here rather than in UCX while it connects and, over tcp, while it is full
+/// (UcxTransport::StartSend).
 struct UcxEndpoint {
-  enum class State { kConnecting, kUp, kDown, kClosing };
+  enum class State { kConnecting, kUp, kFull, kDown, kClosing };
 
   PeerId id;
   std::string name;
@@ -27,9 +28,9 @@ struct UcxEndpoint {
   ucp_ep_h handle = nullptr;  // null: UCX could not create it, or it is closed
   State state = State::kConnecting;
   absl::Status failure;                 // why it is down
-  std::vector<SendOperation*> waiting;  // for the connection
+  std::vector<SendOperation*> waiting;  // while connecting or full
   std::size_t sends_under_way = 0;
-  bool connect_under_way = false;
+  bool flush_under_way = false;
   bool close_under_way = false;
 };
 

@@ -33,7 +33,7 @@ absl::StatusOr<PeerId> UcxTransport::Connect(const std::string& address, const s
   params.err_handler.arg = endpoint.get();
   const ucs_status_t status = ucp_ep_create(worker_.get(), &params, &endpoint->handle);
   if (status == UCS_OK) {
-    AwaitConnection(*endpoint);
+    if (Flush(*endpoint)) ready_.push_back(endpoint->id);
   } else {
     endpoint->handle = nullptr;
     MarkDown(*endpoint, status);
@@ -42,27 +42,29 @@ absl::StatusOr<PeerId> UcxTransport::Connect(const std::string& address, const s
   return last_peer_;
 }
 
-// UCX completes a flush only after the connection's own messages.
-void UcxTransport::AwaitConnection(UcxEndpoint& endpoint) {
+// Whether nothing is left to flush. Otherwise the endpoint is ready, or down, when OnFlushed is
+// called: UCX completes a flush only once it is connected and nothing waits for the socket.
+bool UcxTransport::Flush(UcxEndpoint& endpoint) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = &UcxTransport::OnConnected;
+  param.cb.send = &UcxTransport::OnFlushed;
   param.user_data = &endpoint;
   const ucs_status_ptr_t request = ucp_ep_flush_nbx(endpoint.handle, &param);
   if (UCS_PTR_IS_PTR(request)) {
-    endpoint.connect_under_way = true;
+    endpoint.flush_under_way = true;
   } else if (UCS_PTR_IS_ERR(request)) {
     MarkDown(endpoint, UCS_PTR_RAW_STATUS(request));
   } else {
-    connected_.push_back(endpoint.id);
+    return true;
   }
+  return false;
 }
 
-void UcxTransport::OnConnected(void* request, ucs_status_t status, void* user_data) {
+void UcxTransport::OnFlushed(void* request, ucs_status_t status, void* user_data) {
   auto& endpoint = *static_cast<UcxEndpoint*>(user_data);
-  endpoint.connect_under_way = false;
+  endpoint.flush_under_way = false;
   if (status == UCS_OK) {
-    endpoint.transport->connected_.push_back(endpoint.id);
+    endpoint.transport->ready_.push_back(endpoint.id);
   } else {
     endpoint.transport->MarkDown(endpoint, status);
   }
@@ -136,7 +138,7 @@ bool UcxTransport::CloseEndpoints() {
                        .ToString());
       }
     }
-    if (endpoint.close_under_way || endpoint.connect_under_way || endpoint.sends_under_way > 0) {
+    if (endpoint.close_under_way || endpoint.flush_under_way || endpoint.sends_under_way > 0) {
       ++i;
       continue;
     }

@@ -26,10 +26,23 @@ void UcxTransport::Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpa
   operation->type = type;
   operation->endpoint = endpoint;
   operation->transport = this;
-  if (endpoint->state == UcxEndpoint::State::kConnecting) {
-    endpoint->waiting.push_back(operation);
-  } else {
-    StartSend(*endpoint, operation);
+  Submit(*endpoint, operation);
+}
+
+void UcxTransport::Submit(UcxEndpoint& endpoint, SendOperation* operation) {
+  switch (endpoint.state) {
+    case UcxEndpoint::State::kConnecting:
+    case UcxEndpoint::State::kFull:
+      endpoint.waiting.push_back(operation);
+      return;
+    case UcxEndpoint::State::kUp:
+      StartSend(endpoint, operation);
+      return;
+    case UcxEndpoint::State::kDown:
+    case UcxEndpoint::State::kClosing:
+      Complete(endpoint, operation->token, UCS_ERR_CANCELED);
+      sends_.Give(operation);
+      return;
   }
 }
 
@@ -48,6 +61,7 @@ absl::Status UcxTransport::CheckSend(const UcxEndpoint* endpoint, PeerId peer, s
   switch (endpoint->state) {
     case UcxEndpoint::State::kConnecting:
     case UcxEndpoint::State::kUp:
+    case UcxEndpoint::State::kFull:
       return absl::OkStatus();
     case UcxEndpoint::State::kDown:
       return endpoint->failure;
@@ -57,10 +71,37 @@ absl::Status UcxTransport::CheckSend(const UcxEndpoint* endpoint, PeerId peer, s
   return absl::OkStatus();
 }
 
+// Over tcp, UCX takes a whole message now (into the socket, and what the socket does not take into
+// a buffer of its own) or not at all, and the rest waits here. Where UCX may queue a message, it
+// first asks for the peer's endpoint; and UCX aborts when that question is queued, for a connection
+// that is not up or a socket that is full, and the peer is dead when its turn comes: the send
+// fails, which tears the connection down from within, and the question is then neither sent nor in
+// the queue (wireup_ep.c, "pending_count == 0").
 void UcxTransport::StartSend(UcxEndpoint& endpoint, SendOperation* operation) {
+  const bool tcp = options_.fabric == UcxFabric::kTcp;
+  ++endpoint.sends_under_way;
+  ucs_status_ptr_t request = Post(endpoint, operation, tcp ? UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL : 0);
+  if (tcp && UCS_PTR_RAW_STATUS(request) == UCS_ERR_NO_RESOURCE) {
+    if (!Flush(endpoint)) {
+      --endpoint.sends_under_way;
+      if (endpoint.state == UcxEndpoint::State::kUp) endpoint.state = UcxEndpoint::State::kFull;
+      Submit(endpoint, operation);
+      return;
+    }
+    // Not full: someone's UCX_RNDV_THRESH or another UCX makes this message too long to go at once.
+    request = Post(endpoint, operation, 0);
+  }
+  if (UCS_PTR_IS_PTR(request)) return;  // OnSendDone follows
+  --endpoint.sends_under_way;
+  Complete(endpoint, operation->token, UCS_PTR_RAW_STATUS(request));
+  sends_.Give(operation);
+}
+
+ucs_status_ptr_t UcxTransport::Post(UcxEndpoint& endpoint, SendOperation* operation,
+                                    std::uint32_t flags) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                       UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+                       UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE | flags;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
   param.cb.send = &UcxTransport::OnSendDone;
   param.user_data = operation;
@@ -70,14 +111,9 @@ void UcxTransport::StartSend(UcxEndpoint& endpoint, SendOperation* operation) {
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
     param.memh = operation->memory;
   }
-  ++endpoint.sends_under_way;
-  const ucs_status_ptr_t request = ucp_am_send_nbx(
-      endpoint.handle, operation->type, operation->header.data(), operation->header_bytes,
-      payload.empty() ? nullptr : payload.data(), payload.size(), &param);
-  if (UCS_PTR_IS_PTR(request)) return;  // OnSendDone follows
-  --endpoint.sends_under_way;
-  Complete(endpoint, operation->token, UCS_PTR_RAW_STATUS(request));
-  sends_.Give(operation);
+  return ucp_am_send_nbx(endpoint.handle, operation->type, operation->header.data(),
+                         operation->header_bytes, payload.empty() ? nullptr : payload.data(),
+                         payload.size(), &param);
 }
 
 void UcxTransport::OnSendDone(void* request, ucs_status_t status, void* user_data) {
@@ -108,17 +144,22 @@ void UcxTransport::Complete(const UcxEndpoint& endpoint, SendToken token, ucs_st
   }
 }
 
-// The sends that waited for their connection go out before any later one.
+// The sends that waited go out before any later one; some may have to wait again.
 bool UcxTransport::StartWaiting() {
-  if (connected_.empty()) return false;
-  for (const PeerId id : std::exchange(connected_, {})) {
+  if (ready_.empty()) return false;
+  starting_.swap(ready_);
+  for (const PeerId id : starting_) {
     UcxEndpoint* endpoint = Find(id);
-    if (endpoint == nullptr || endpoint->state != UcxEndpoint::State::kConnecting) continue;
-    endpoint->state = UcxEndpoint::State::kUp;
-    for (SendOperation* operation : std::exchange(endpoint->waiting, {})) {
-      StartSend(*endpoint, operation);
+    if (endpoint == nullptr || (endpoint->state != UcxEndpoint::State::kConnecting &&
+                                endpoint->state != UcxEndpoint::State::kFull)) {
+      continue;
     }
+    endpoint->state = UcxEndpoint::State::kUp;
+    resuming_.swap(endpoint->waiting);
+    for (SendOperation* operation : resuming_) Submit(*endpoint, operation);
+    resuming_.clear();
   }
+  starting_.clear();
   return true;
 }
 

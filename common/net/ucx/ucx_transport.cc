@@ -162,7 +162,7 @@ bool UcxTransport::ProgressWorker() {
 }
 
 void UcxTransport::Wait(absl::Duration timeout) {
-  const bool must_progress = !completions_.empty() || !downs_.empty() || !connected_.empty();
+  const bool must_progress = !completions_.empty() || !downs_.empty() || !ready_.empty();
   if (must_progress || MustClose()) return;
   waiter_.Wait(timeout);
 }
@@ -172,7 +172,8 @@ void UcxTransport::Wake() { waiter_.Ring(); }
 std::string UcxTransport::PathTo(PeerId peer) const {
   const UcxEndpoint* endpoint = Find(peer);
   std::vector<std::string> lanes;
-  if (endpoint != nullptr && endpoint->state == UcxEndpoint::State::kUp) {
+  if (endpoint != nullptr && (endpoint->state == UcxEndpoint::State::kUp ||
+                              endpoint->state == UcxEndpoint::State::kFull)) {
     lanes = LanesOf(endpoint->handle);
   }
   if (lanes.empty()) lanes.emplace_back(TransportsOf(options_.fabric));

@@ -78,15 +78,18 @@ class UcxTransport final : public Transport {
                                       const ucp_am_recv_param_t* param);
   static void OnSendDone(void* request, ucs_status_t status, void* operation);
   static void OnEndpointError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
-  static void OnConnected(void* request, ucs_status_t status, void* endpoint);
+  static void OnFlushed(void* request, ucs_status_t status, void* endpoint);
   static void OnClosed(void* request, ucs_status_t status, void* endpoint);
 
   absl::Status Listen();
   absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                          ByteSpan header, ByteSpan payload) const;
+  void Submit(UcxEndpoint& endpoint, SendOperation* operation);
   void StartSend(UcxEndpoint& endpoint, SendOperation* operation);
+  static ucs_status_ptr_t Post(UcxEndpoint& endpoint, SendOperation* operation,
+                               std::uint32_t flags);
+  bool Flush(UcxEndpoint& endpoint);
   void Complete(const UcxEndpoint& endpoint, SendToken token, ucs_status_t status);
-  void AwaitConnection(UcxEndpoint& endpoint);
   void MarkDown(UcxEndpoint& endpoint, ucs_status_t status);
   void FailWaiting(UcxEndpoint& endpoint);
   UcxEndpoint* Find(PeerId peer) const;
@@ -106,7 +109,9 @@ class UcxTransport final : public Transport {
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
-  std::vector<PeerId> connected_;      // since the last Progress
+  std::vector<PeerId> ready_;          // connected, or no longer full, since the last Progress
+  std::vector<PeerId> starting_;       // these two are kept for their capacity
+  std::vector<SendOperation*> resuming_;
   std::vector<PeerId> downs_;
   std::vector<PeerId> closing_;
   TransportEvents* events_ = nullptr;       // only within Progress
