@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/clock.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -57,15 +58,23 @@ RoleEnd WorkerRole::Run(StopSignal& stop) {
     MutexLock lock(&mutex_);
     changed_.NotifyAll();
   });
-  absl::StatusOr<RoleEnd> end = Work();
-  RoleEnd result = end.ok() ? *end : EndOf(end.status());
-  {
-    // What the chief said of the end names the cause; an operation that failed of it does not.
-    MutexLock lock(&mutex_);
-    if (!end.ok() && inbox_.end.has_value()) result = *inbox_.end;
-  }
+  const absl::StatusOr<RoleEnd> end = Work();
+  const RoleEnd result = end.ok() ? *end : CauseOf(end.status());
   if (session_) session_->Leave(result.exit_code, result.reason, absl::Seconds(2));
   return result;
+}
+
+RoleEnd WorkerRole::CauseOf(const absl::Status& failure) {
+  absl::Duration patience = absl::ZeroDuration();
+  if (session_ && ExitCodeOf(failure) == ExitCode::kPeerLost) {
+    patience = absl::Milliseconds(session_->welcome().lease_ms) + absl::Milliseconds(500);
+  }
+  const absl::Time give_up = MonotonicNow() + patience;
+  MutexLock lock(&mutex_);
+  while (!inbox_.end.has_value() && !StopSignal::received() && MonotonicNow() < give_up) {
+    changed_.WaitFor(&mutex_, give_up - MonotonicNow());
+  }
+  return inbox_.end.has_value() ? *inbox_.end : EndOf(failure);
 }
 
 absl::StatusOr<RoleEnd> WorkerRole::Work() {

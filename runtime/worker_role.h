@@ -30,6 +30,9 @@ class WorkerRole final : private SessionListener {
   };
 
   absl::StatusOr<RoleEnd> Work();
+  /// The chief's word on why this worker's work failed: it names the cause, where an operation that
+  /// failed names only whom it met. Where a peer was lost, the word comes within a lease.
+  RoleEnd CauseOf(const absl::Status& failure);
   absl::Status Join();
   absl::StatusOr<wire::ViewT> WaitUntilReady();
   absl::StatusOr<std::unique_ptr<Client>> ConnectToShards(const wire::ViewT& view);
