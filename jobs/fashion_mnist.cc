@@ -32,7 +32,7 @@ class FashionMnist final : public Job {
 
   // 60 passes at the default batch size. The learning rate is constant, so the accuracy moves from
   // checkpoint to checkpoint to the end. 2 workers, evaluated every 500 steps from 10000 on: with 0.05
-  // 0.901 to 0.912; with 0.1 the same mean, but one in twenty was below 0.90.
+  // 0.901 to 0.912; with 0.1 the same mean, but 1 of 26 was below 0.90.
   std::uint64_t default_max_steps() const override { return 14000; }
 
   absl::StatusOr<std::unique_ptr<Model>> CreateModel(int batch_size) const override {
