@@ -303,7 +303,9 @@ TEST_F(ControlPlaneTest, AChiefThatGoesIsLost) {
   StartChief();
   EnterAll();
   StopChief();
-  ExpectEnd(trainers_, 4, "lost the chief");
+  // Its server cancels one stream after the other, and the service, which lives a moment longer,
+  // may still tell the last ones that the first are lost.
+  ExpectEnd(trainers_, 4, "lost");
 }
 
 TEST_F(ControlPlaneTest, AStopSavesAndEndsInOrder) {
