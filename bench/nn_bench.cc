@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/model/initializer.h"
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 #include "worker/nn/threads.h"
 
 namespace weir::nn {

@@ -10,11 +10,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/model/initializer.h"
 #include "jobs/registry.h"
 #include "ps_server/optimizers/sgd.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

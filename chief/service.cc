@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/model/protocol.h"
+#include "weir/exit_code.h"
 
 namespace weir::chief {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::chief {
 namespace {

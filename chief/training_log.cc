@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
+#include "weir/exit_code.h"
 
 namespace weir::chief {
 namespace {

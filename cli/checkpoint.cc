@@ -3,10 +3,10 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/checkpoint/describe.h"
 #include "common/config/nearest.h"
+#include "weir/exit_code.h"
 
 namespace weir::cli {
 namespace {

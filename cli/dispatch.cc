@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "common/base/exit_code.h"
 #include "common/config/nearest.h"
 #include "common/net/ucx/version.h"
+#include "weir/exit_code.h"
 
 namespace weir::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::cli {
 

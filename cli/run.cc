@@ -2,12 +2,12 @@
 
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/config/options.h"
 #include "jobs/registry.h"
 #include "runtime/local_cluster.h"
 #include "runtime/member_process.h"
+#include "weir/exit_code.h"
 
 namespace weir::cli {
 

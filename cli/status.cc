@@ -8,12 +8,12 @@
 #include "chief/logic/member_id.h"
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/config/environment.h"
 #include "common/config/token.h"
 #include "common/rpc/client.h"
+#include "weir/exit_code.h"
 
 namespace weir::cli {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "worker/nn/layers.h"
-#include "worker/nn/sequential.h"
+#include "weir/nn/layers.h"
+#include "weir/nn/sequential.h"
 
 namespace weir {
 namespace {
@@ -31,8 +31,8 @@ class FashionMnist final : public Job {
   std::vector<TensorSpec> tensors() const override { return TutorialNet().tensors(); }
 
   // 60 passes at the default batch size. The learning rate is constant, so the accuracy moves from
-  // checkpoint to checkpoint to the end. 2 workers, evaluated every 500 steps from 10000 on: with 0.05
-  // 0.901 to 0.912; with 0.1 the same mean, but 1 of 26 was below 0.90.
+  // checkpoint to checkpoint to the end. 2 workers, evaluated every 500 steps from 10000 on: with
+  // 0.05 0.901 to 0.912; with 0.1 the same mean, but 1 of 26 was below 0.90.
   std::uint64_t default_max_steps() const override { return 14000; }
 
   absl::StatusOr<std::unique_ptr<Model>> CreateModel(int batch_size) const override {

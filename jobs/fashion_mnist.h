@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "worker/training/job.h"
+#include "weir/job.h"
 
 namespace weir {
 

@@ -2,8 +2,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
 #include "jobs/fashion_mnist.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 

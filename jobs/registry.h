@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/training/job.h"
+#include "weir/job.h"
 
 namespace weir {
 

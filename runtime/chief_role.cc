@@ -9,12 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/model_dir.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

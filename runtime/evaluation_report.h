@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "schemas/chief_generated.h"
-#include "worker/training/model.h"
+#include "weir/model.h"
 
 namespace weir {
 

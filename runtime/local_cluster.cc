@@ -18,13 +18,13 @@
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "runtime/child_process.h"
 #include "runtime/local_summary.h"
 #include "runtime/progress_display.h"
 #include "runtime/stop_signal.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

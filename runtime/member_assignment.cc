@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -11,7 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
@@ -26,6 +25,7 @@
 #include "runtime/role_setup.h"
 #include "runtime/stop_signal.h"
 #include "runtime/worker_role.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/config/cluster_spec.h"
 #include "common/config/job_options.h"
 #include "runtime/member_assignment.h"
-#include "worker/training/job.h"
+#include "weir/job.h"
 
 namespace weir {
 

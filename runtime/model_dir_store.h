@@ -5,7 +5,7 @@
 
 #include "chief/checkpoint_store.h"
 #include "common/base/ids.h"
-#include "common/model/tensor_spec.h"
+#include "weir/tensor_spec.h"
 
 namespace weir {
 

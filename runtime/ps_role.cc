@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_name.h"
@@ -17,6 +16,7 @@
 #include "common/checkpoint/model_dir.h"
 #include "common/model/initializer.h"
 #include "common/net/ucx/version.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

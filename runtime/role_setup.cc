@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
-#include "common/base/exit_code.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
 #include "runtime/stop_signal.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/model/layout.h"
 #include "common/net/transport.h"
 #include "schemas/chief_generated.h"
-#include "worker/training/job.h"
+#include "weir/job.h"
 
 namespace weir {
 

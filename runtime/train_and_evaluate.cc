@@ -1,4 +1,4 @@
-#include "runtime/train_and_evaluate.h"
+#include "weir/train_and_evaluate.h"
 
 #include <csignal>
 #include <fstream>
@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/config/options.h"
 #include "runtime/local_cluster.h"
 #include "runtime/member_process.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/version.h"
 #include "common/rpc/client.h"
 #include "runtime/evaluation_report.h"
+#include "weir/exit_code.h"
 #include "worker/training/evaluator.h"
 
 namespace weir {
@@ -86,7 +86,7 @@ absl::StatusOr<RoleEnd> WorkerRole::Work() {
   WEIR_RETURN_IF_ERROR(Join());
   WEIR_ASSIGN_OR_RETURN(const wire::ViewT view, WaitUntilReady());
   {
-    WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectToShards(view));
+    WEIR_ASSIGN_OR_RETURN(std::unique_ptr<DataClient> client, ConnectToShards(view));
     absl::StatusOr<TrainingResult> result = TrainOn(*client, *model, *batches);
     {
       MutexLock lock(&mutex_);
@@ -125,9 +125,9 @@ absl::StatusOr<wire::ViewT> WorkerRole::WaitUntilReady() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::ViewT& view) {
+absl::StatusOr<std::unique_ptr<DataClient>> WorkerRole::ConnectToShards(const wire::ViewT& view) {
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup_));
-  ClientOptions options;
+  DataClientOptions options;
   options.worker = WorkerIndex(static_cast<std::uint16_t>(setup_.task.index));
   options.incarnation = incarnation_;
   options.view = ViewNumber(view.number);
@@ -145,8 +145,9 @@ absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::
     if (MustEnd()) return absl::CancelledError("the job ended while the worker connected to it");
     return caller(shard, request);
   };
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
-                        Client::Connect(*setup_.layout, options, std::move(transport), connector));
+  WEIR_ASSIGN_OR_RETURN(
+      std::unique_ptr<DataClient> client,
+      DataClient::Connect(*setup_.layout, options, std::move(transport), connector));
   MutexLock lock(&mutex_);
   client_ = client.get();
   // Whatever came while the connections were made.
@@ -155,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Client>> WorkerRole::ConnectToShards(const wire::
   return client;
 }
 
-absl::StatusOr<TrainingResult> WorkerRole::TrainOn(Client& client, Model& model,
+absl::StatusOr<TrainingResult> WorkerRole::TrainOn(DataClient& client, Model& model,
                                                    BatchIterator& batches) {
   WEIR_ASSIGN_OR_RETURN(ParameterBuffer weights, client.AllocateParameters());
   WEIR_ASSIGN_OR_RETURN(ParameterBuffer gradients, client.AllocateParameters());
@@ -167,7 +168,7 @@ absl::StatusOr<TrainingResult> WorkerRole::TrainOn(Client& client, Model& model,
   return Train(options, client, model, batches, weights, gradients);
 }
 
-void WorkerRole::ReportPaths(const Client& client) {
+void WorkerRole::ReportPaths(const DataClient& client) {
   wire::PathsT paths;
   for (const auto& [shard, path] : client.paths()) {
     auto used = std::make_unique<wire::PathUsedT>();

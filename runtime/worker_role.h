@@ -9,7 +9,7 @@
 #include "common/membership/session.h"
 #include "runtime/role_setup.h"
 #include "runtime/stop_signal.h"
-#include "worker/client/client.h"
+#include "worker/client/data_client.h"
 #include "worker/training/trainer.h"
 
 namespace weir {
@@ -35,9 +35,9 @@ class WorkerRole final : private SessionListener {
   RoleEnd CauseOf(const absl::Status& failure);
   absl::Status Join();
   absl::StatusOr<wire::ViewT> WaitUntilReady();
-  absl::StatusOr<std::unique_ptr<Client>> ConnectToShards(const wire::ViewT& view);
-  absl::StatusOr<TrainingResult> TrainOn(Client& client, Model& model, BatchIterator& batches);
-  void ReportPaths(const Client& client);
+  absl::StatusOr<std::unique_ptr<DataClient>> ConnectToShards(const wire::ViewT& view);
+  absl::StatusOr<TrainingResult> TrainOn(DataClient& client, Model& model, BatchIterator& batches);
+  void ReportPaths(const DataClient& client);
   void ReportLine(const TrainingLine& line);
   void ReportFinished(const TrainingResult& result, std::uint64_t acknowledged);
   absl::StatusOr<RoleEnd> WaitForEnd();
@@ -59,7 +59,8 @@ class WorkerRole final : private SessionListener {
   Mutex mutex_;
   CondVar changed_;
   Inbox inbox_ ABSL_GUARDED_BY(mutex_);
-  Client* client_ ABSL_GUARDED_BY(mutex_) = nullptr;  // while it may be told of views and the end
+  DataClient* client_ ABSL_GUARDED_BY(mutex_) =
+      nullptr;  // while it may be told of views and the end
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 #include <charconv>
 #include <string>

@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/folder_removal.h"
 #include "common/checkpoint/manifest.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {
@@ -101,7 +101,8 @@ absl::StatusOr<std::optional<CheckpointPath>> FindFinal(const std::string& model
 absl::Status RemoveIncomplete(const std::string& model_dir) {
   WEIR_ASSIGN_OR_RETURN(const CheckpointFolders folders, ScanModelDir(model_dir));
   absl::Status first;
-  for (const CheckpointPath& folder : folders.incomplete) first.Update(RemoveCheckpoint(folder.path));
+  for (const CheckpointPath& folder : folders.incomplete)
+    first.Update(RemoveCheckpoint(folder.path));
   return first;
 }
 

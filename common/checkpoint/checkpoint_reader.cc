@@ -7,9 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "common/base/atomic_file.h"
 #include "common/base/checksum.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/shard_plan.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/base/unique_fd.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/safetensors.h"
-#include "common/model/tensor_spec.h"
+#include "weir/tensor_spec.h"
 
 namespace weir {
 

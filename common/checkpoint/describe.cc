@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "common/base/exit_code.h"
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/manifest.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

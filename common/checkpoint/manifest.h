@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
-#include "common/model/tensor_spec.h"
+#include "weir/tensor_spec.h"
 
 namespace weir {
 

@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/manifest.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

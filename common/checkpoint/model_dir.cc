@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
-#include "common/base/exit_code.h"
 #include "common/base/ids.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -5,13 +5,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/config/flag_table.h"
 #include "common/config/job_flags.h"
 #include "common/config/mistakes.h"
 #include "common/config/model_dir.h"
 #include "common/config/token.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

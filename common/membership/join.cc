@@ -9,8 +9,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/bounded_queue.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/membership/join.h"
 #include "common/membership/lease_watch.h"
 #include "common/rpc/client.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

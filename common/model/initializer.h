@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/model/tensor_spec.h"
+#include "weir/tensor_spec.h"
 
 namespace weir {
 

@@ -1,4 +1,4 @@
-#include "common/model/tensor_spec.h"
+#include "weir/tensor_spec.h"
 
 #include <limits>
 

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {

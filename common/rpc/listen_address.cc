@@ -13,9 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {

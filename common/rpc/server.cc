@@ -12,7 +12,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
@@ -23,6 +22,7 @@
 #include "common/rpc/wire_message.h"
 #include "schemas/chief.grpc.fb.h"
 #include "schemas/shard.grpc.fb.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/exit_code.h"
-#include "runtime/train_and_evaluate.h"
-#include "worker/nn/layers.h"
-#include "worker/nn/sequential.h"
+#include "weir/exit_code.h"
+#include "weir/nn/layers.h"
+#include "weir/nn/sequential.h"
+#include "weir/train_and_evaluate.h"
 
 namespace {
 
@@ -52,7 +52,8 @@ class Clouds final : public weir::Job {
     std::vector<std::int32_t> labels;
     for (int i = 0; i < count; ++i) {
       const int label = i % 3;
-      for (int f = 0; f < 8; ++f) features.push_back((f % 3 == label ? 1.0F : 0.0F) + noise(random));
+      for (int f = 0; f < 8; ++f)
+        features.push_back((f % 3 == label ? 1.0F : 0.0F) + noise(random));
       labels.push_back(label);
     }
     return weir::Dataset::FromVectors(std::move(features), std::move(labels), {8});

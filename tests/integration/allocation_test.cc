@@ -43,7 +43,7 @@ Layout TestLayout() {
 }
 
 struct Steps {
-  Client& client;
+  DataClient& client;
   ParameterBuffer& weights;
   const ParameterBuffer& gradients;
   std::optional<Step> completed;

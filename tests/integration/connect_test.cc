@@ -1,11 +1,11 @@
 // Who is let in, and what the others are told.
 #include <atomic>
 
-#include "common/base/exit_code.h"
 #include "common/model/protocol.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/data_plane.h"
+#include "weir/exit_code.h"
 
 namespace weir::testing {
 namespace {
@@ -78,11 +78,11 @@ TEST(ConnectTest, AClientOfAnotherModelIsRefusedForGood) {
   const Layout other = SmallLayout(101);
   int calls = 0;
   Within(absl::Seconds(10), [&] {
-    const auto client = Client::Connect(other, plane.OptionsOf(kA), plane.CreateTransport(),
-                                        [&](ShardIndex shard, const auto& request) {
-                                          ++calls;
-                                          return plane.Call(shard, request);
-                                        });
+    const auto client = DataClient::Connect(other, plane.OptionsOf(kA), plane.CreateTransport(),
+                                            [&](ShardIndex shard, const auto& request) {
+                                              ++calls;
+                                              return plane.Call(shard, request);
+                                            });
     EXPECT_EQ(client.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(ExitCodeOf(client.status()), ExitCode::kBadUsage);
     EXPECT_THAT(std::string(client.status().message()),
@@ -93,7 +93,7 @@ TEST(ConnectTest, AClientOfAnotherModelIsRefusedForGood) {
 
 TEST(ConnectTest, AWorkerThatNeverJoinsIsToldAtItsDeadline) {
   DataPlane plane(SmallLayout(), {});
-  ClientOptions options = plane.OptionsOf(kA);
+  DataClientOptions options = plane.OptionsOf(kA);
   options.connect_deadline = absl::Milliseconds(200);
   Within(absl::Seconds(10), [&] {
     const auto client = plane.TryConnect(options, plane.connector());
@@ -109,7 +109,7 @@ class ConnectLaterTest : public ::testing::TestWithParam<Fabric> {};
 TEST_P(ConnectLaterTest, AClientAsksAgainUntilItsViewHasCome) {
   DataPlane plane(SmallLayout(), {.fabric = GetParam()});
   plane.Join(kA);
-  ClientOptions options = plane.OptionsOf(kA);
+  DataClientOptions options = plane.OptionsOf(kA);
   plane.Leave(kA);
   // The next incarnation joins only when the first answer was "not yet".
   std::atomic<int> refused = 0;

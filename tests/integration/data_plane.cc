@@ -109,16 +109,16 @@ void DataPlane::Publish() {
   for (const auto& server : servers_) {
     if (server) server->OnView(view);
   }
-  for (Client* client : clients_) client->OnView(view_);
+  for (DataClient* client : clients_) client->OnView(view_);
 }
 
 DataPlane::ClientPtr DataPlane::Connect(WorkerIndex worker) {
   return OrDie(TryConnect(OptionsOf(worker), connector()));
 }
 
-absl::StatusOr<DataPlane::ClientPtr> DataPlane::TryConnect(const ClientOptions& options,
+absl::StatusOr<DataPlane::ClientPtr> DataPlane::TryConnect(const DataClientOptions& options,
                                                            const ShardConnector& connector) {
-  auto client = Client::Connect(layout_, options, CreateTransport(), connector);
+  auto client = DataClient::Connect(layout_, options, CreateTransport(), connector);
   if (!client.ok()) return client.status();
   MutexLock lock(&mutex_);
   clients_.push_back(client->get());
@@ -127,7 +127,7 @@ absl::StatusOr<DataPlane::ClientPtr> DataPlane::TryConnect(const ClientOptions& 
   return ClientPtr(client->release(), {this});
 }
 
-void DataPlane::ClientDeleter::operator()(Client* client) const {
+void DataPlane::ClientDeleter::operator()(DataClient* client) const {
   {
     MutexLock lock(&plane->mutex_);
     std::erase(plane->clients_, client);
@@ -135,7 +135,7 @@ void DataPlane::ClientDeleter::operator()(Client* client) const {
   delete client;
 }
 
-ClientOptions DataPlane::OptionsOf(WorkerIndex worker) const {
+DataClientOptions DataPlane::OptionsOf(WorkerIndex worker) const {
   MutexLock lock(&mutex_);
   return {.worker = worker,
           .incarnation = joined_[worker.value()].value_or(Incarnation(1)),
@@ -159,7 +159,7 @@ ShardConnector DataPlane::connector() {
 }
 
 wire::ConnectRequestT DataPlane::RequestOf(WorkerIndex worker) const {
-  const ClientOptions options = OptionsOf(worker);
+  const DataClientOptions options = OptionsOf(worker);
   wire::ConnectRequestT request;
   request.protocol = kProtocolVersion;
   request.ucx_version = options.ucx_version;

@@ -18,7 +18,7 @@
 #include "common/net/loopback.h"
 #include "common/net/transport.h"
 #include "ps_server/server.h"
-#include "worker/client/client.h"
+#include "worker/client/data_client.h"
 
 namespace weir::testing {
 
@@ -63,15 +63,15 @@ class DataPlane {
   /// A client of `worker`, which has joined, or is expected to; it must not outlive the plane.
   struct ClientDeleter {
     DataPlane* plane = nullptr;
-    void operator()(Client* client) const;
+    void operator()(DataClient* client) const;
   };
-  using ClientPtr = std::unique_ptr<Client, ClientDeleter>;
+  using ClientPtr = std::unique_ptr<DataClient, ClientDeleter>;
   ClientPtr Connect(WorkerIndex worker);
-  absl::StatusOr<ClientPtr> TryConnect(const ClientOptions& options,
+  absl::StatusOr<ClientPtr> TryConnect(const DataClientOptions& options,
                                        const ShardConnector& connector);
 
   /// What `Connect` uses, to be changed.
-  ClientOptions OptionsOf(WorkerIndex worker) const;
+  DataClientOptions OptionsOf(WorkerIndex worker) const;
   absl::StatusOr<wire::ConnectReplyT> Call(ShardIndex shard, const wire::ConnectRequestT& request);
   ShardConnector connector();
   /// A request that every shard accepts once `worker` has joined.
@@ -97,7 +97,7 @@ class DataPlane {
   mutable Mutex mutex_;
   ViewNumber view_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::optional<Incarnation>> joined_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Client*> clients_ ABSL_GUARDED_BY(mutex_);
+  std::vector<DataClient*> clients_ ABSL_GUARDED_BY(mutex_);
 
   Mutex report_mutex_;
   CondVar reported_;

@@ -1,10 +1,10 @@
 // What ends an operation that cannot go on: the client's Abort, a server that stops, a connection
 // that another one replaced. Nothing may hang, and every error has its type.
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/data_plane.h"
+#include "weir/exit_code.h"
 
 namespace weir::testing {
 namespace {
@@ -27,9 +27,10 @@ class FailureTest : public ::testing::TestWithParam<Fabric> {
 
   /// Runs `operation` of a client against a ps that is frozen, aborts the client, and sees both the
   /// error and that it came promptly.
-  void ExpectAbortEnds(int frozen_shard,
-                       const std::function<absl::Status(Client&, ParameterBuffer&)>& operation) {
-    std::promise<Client*> ready;
+  void ExpectAbortEnds(
+      int frozen_shard,
+      const std::function<absl::Status(DataClient&, ParameterBuffer&)>& operation) {
+    std::promise<DataClient*> ready;
     auto result = std::async(std::launch::async, [&] {
       const auto client = plane_.Connect(kA);
       auto buffer = client->AllocateParameters();
@@ -41,7 +42,7 @@ class FailureTest : public ::testing::TestWithParam<Fabric> {
       return std::pair(status, ended);
     });
     auto future = ready.get_future();
-    Client* const client = Await(future);
+    DataClient* const client = Await(future);
     const absl::Time aborted = MonotonicNow();
     client->Abort(absl::UnavailableError("the job ended"));
     const auto [status, ended] = Await(result);
@@ -54,20 +55,22 @@ class FailureTest : public ::testing::TestWithParam<Fabric> {
 };
 
 TEST_P(FailureTest, AbortEndsAPull) {
-  ExpectAbortEnds(1, [](Client& client, ParameterBuffer& buffer) { return client.Pull(buffer); });
+  ExpectAbortEnds(1,
+                  [](DataClient& client, ParameterBuffer& buffer) { return client.Pull(buffer); });
 }
 
 TEST_P(FailureTest, AbortEndsAPush) {
   ExpectAbortEnds(
-      0, [](Client& client, ParameterBuffer& buffer) { return client.Push(buffer, Step(1)); });
+      0, [](DataClient& client, ParameterBuffer& buffer) { return client.Push(buffer, Step(1)); });
 }
 
 TEST_P(FailureTest, AbortEndsARelease) {
-  ExpectAbortEnds(0, [](Client& client, ParameterBuffer&) { return client.Release(std::nullopt); });
+  ExpectAbortEnds(
+      0, [](DataClient& client, ParameterBuffer&) { return client.Release(std::nullopt); });
 }
 
 TEST_P(FailureTest, AbortEndsAWaitForOthersSteps) {
-  std::promise<Client*> ready;
+  std::promise<DataClient*> ready;
   auto result = std::async(std::launch::async, [&] {
     const auto holder = plane_.Connect(kB);
     auto held = holder->AllocateParameters();
@@ -83,7 +86,7 @@ TEST_P(FailureTest, AbortEndsAWaitForOthersSteps) {
     }
   });
   auto future = ready.get_future();
-  Client* const client = Await(future);
+  DataClient* const client = Await(future);
   // This report comes with the request that has to wait.
   EXPECT_TRUE(plane_.WaitForStep(Step(max_steps_ - 1)));
   const absl::Time aborted = MonotonicNow();
@@ -96,10 +99,11 @@ TEST_P(FailureTest, AbortEndsAWaitForOthersSteps) {
 // In one process shm cannot tell that a transport was closed; there the deadline speaks.
 class StoppedServerTest : public FailureTest {
  protected:
-  void ExpectEndsInAnError(const std::function<absl::Status(Client&, ParameterBuffer&)>& again) {
+  void ExpectEndsInAnError(
+      const std::function<absl::Status(DataClient&, ParameterBuffer&)>& again) {
     std::promise<void> running;
     auto result = std::async(std::launch::async, [&] {
-      ClientOptions options = plane_.OptionsOf(kA);
+      DataClientOptions options = plane_.OptionsOf(kA);
       options.request_deadline = absl::Seconds(2);
       const auto client = *plane_.TryConnect(options, plane_.connector());
       auto buffer = client->AllocateParameters();
@@ -127,17 +131,18 @@ class StoppedServerTest : public FailureTest {
 };
 
 TEST_P(StoppedServerTest, APullEndsInATypedError) {
-  ExpectEndsInAnError([](Client& client, ParameterBuffer& buffer) { return client.Pull(buffer); });
+  ExpectEndsInAnError(
+      [](DataClient& client, ParameterBuffer& buffer) { return client.Pull(buffer); });
 }
 
 TEST_P(StoppedServerTest, APushEndsInATypedError) {
   ExpectEndsInAnError(
-      [](Client& client, ParameterBuffer& buffer) { return client.Push(buffer, Step(1)); });
+      [](DataClient& client, ParameterBuffer& buffer) { return client.Push(buffer, Step(1)); });
 }
 
 TEST_P(FailureTest, ASecondConnectionOfAWorkerReplacesTheFirst) {
   Within(absl::Seconds(30), [this] {
-    ClientOptions options = plane_.OptionsOf(kA);
+    DataClientOptions options = plane_.OptionsOf(kA);
     options.request_deadline = absl::Seconds(2);
     const auto first = *plane_.TryConnect(options, plane_.connector());
     auto buffer = first->AllocateParameters();
@@ -155,7 +160,7 @@ TEST_P(FailureTest, ASecondConnectionOfAWorkerReplacesTheFirst) {
 // A new view closes the connections of who is not in it.
 TEST_P(FailureTest, AnIncarnationThatIsOverGetsNothingDone) {
   Within(absl::Seconds(30), [this] {
-    ClientOptions options = plane_.OptionsOf(kA);
+    DataClientOptions options = plane_.OptionsOf(kA);
     options.request_deadline = absl::Seconds(2);
     const auto client = *plane_.TryConnect(options, plane_.connector());
     auto buffer = client->AllocateParameters();

@@ -17,7 +17,7 @@ constexpr WorkerIndex kB(1);
 Layout SmallLayout() { return *Layout::Create({Tensor("a", {100}), Tensor("b", {50})}, 2); }
 
 /// Takes, pushes and completes steps until there is none left; what it completed.
-std::vector<std::uint64_t> TakeAll(Client& client) {
+std::vector<std::uint64_t> TakeAll(DataClient& client) {
   auto weights = client.AllocateParameters();
   const auto gradients = client.AllocateParameters();
   std::vector<std::uint64_t> taken;
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> TakeAll(Client& client) {
 }
 
 /// One step, which the caller then holds.
-std::optional<Step> TakeOne(Client& client) {
+std::optional<Step> TakeOne(DataClient& client) {
   auto weights = client.AllocateParameters();
   const auto step = client.NextStep(std::nullopt, *weights);
   EXPECT_TRUE(step.ok()) << step.status();

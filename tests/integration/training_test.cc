@@ -57,7 +57,7 @@ const std::vector<float>& SerialLossesOnce() {
 
 class TrainingTest : public ::testing::TestWithParam<Fabric> {
  protected:
-  static absl::StatusOr<TrainingResult> TrainOn(const Job& job, Client& client,
+  static absl::StatusOr<TrainingResult> TrainOn(const Job& job, DataClient& client,
                                                 std::vector<float>& losses) {
     const auto batches = (*job.TrainingData(Input())).CreateIterator();
     const auto model = job.CreateModel(Input().batch_size);

@@ -4,14 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
 #include "common/model/protocol.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {
 
-wire::ConnectRequestT RequestFor(const Layout& layout, const ClientOptions& options,
+wire::ConnectRequestT RequestFor(const Layout& layout, const DataClientOptions& options,
                                  const net::Transport& transport) {
   wire::ConnectRequestT request;
   request.protocol = kProtocolVersion;
@@ -27,7 +27,7 @@ wire::ConnectRequestT RequestFor(const Layout& layout, const ClientOptions& opti
   return request;
 }
 
-std::string NameOf(const ClientOptions& options, ShardIndex shard) {
+std::string NameOf(const DataClientOptions& options, ShardIndex shard) {
   if (shard.value() < options.shard_names.size()) return options.shard_names[shard.value()];
   return absl::StrCat("ps ", shard.value());
 }
@@ -85,7 +85,7 @@ absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard, const std
 }  // namespace
 
 absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
-                                                        const ClientOptions& options,
+                                                        const DataClientOptions& options,
                                                         net::Transport& transport,
                                                         const ShardConnector& connector,
                                                         const Pause& pause) {

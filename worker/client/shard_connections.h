@@ -11,7 +11,7 @@
 #include "common/base/ids.h"
 #include "common/model/layout.h"
 #include "common/net/transport.h"
-#include "worker/client/client.h"
+#include "worker/client/data_client.h"
 #include "worker/client/logic/client_logic.h"
 
 namespace weir {
@@ -28,7 +28,8 @@ class ShardConnections {
   /// Connects to every shard, asking again after a pause while a refusal may pass, up to the
   /// connect deadline. Errors: kFailedPrecondition (exit 2) for a permanent refusal, with the
   /// shard's reason; kDeadlineExceeded (exit 4) naming the shard.
-  static absl::StatusOr<ShardConnections> Open(const Layout& layout, const ClientOptions& options,
+  static absl::StatusOr<ShardConnections> Open(const Layout& layout,
+                                               const DataClientOptions& options,
                                                net::Transport& transport,
                                                const ShardConnector& connector, const Pause& pause);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "worker/data/batch.h"
+#include "weir/batch.h"
 #include "worker/data/example_reader.h"
 #include "worker/data/index_stream.h"
 

@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
+#include "weir/exit_code.h"
 #include "worker/data/example_reader.h"
 #include "worker/data/example_store.h"
 #include "worker/data/idx_file.h"

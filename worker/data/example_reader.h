@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 #include "worker/data/example_store.h"
 
 namespace weir {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 #include "worker/data/example_reader.h"
 
 namespace weir {

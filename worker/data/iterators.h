@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "worker/data/batch_iterator.h"
+#include "weir/batch_iterator.h"
 #include "worker/data/batcher.h"
 
 namespace weir {

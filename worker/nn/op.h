@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "weir/model.h"
 #include "worker/nn/buffers.h"
 #include "worker/nn/step.h"
-#include "worker/training/model.h"
 
 // Inside worker/nn only: how steps run on oneDNN. Everything here may throw dnnl::error and
 // std::bad_alloc; plan.cc catches them.

@@ -1,12 +1,12 @@
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
+#include "weir/exit_code.h"
 #include "worker/nn/sequential_model.h"
 
 namespace weir::nn {

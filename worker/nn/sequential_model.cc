@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
 #include "common/base/status_macros.h"
+#include "weir/exit_code.h"
 #include "worker/nn/softmax_loss.h"
 #include "worker/nn/threads.h"
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/model/tensor_spec.h"
+#include "weir/model.h"
+#include "weir/tensor_spec.h"
 #include "worker/nn/buffers.h"
 #include "worker/nn/plan.h"
 #include "worker/nn/step.h"
-#include "worker/training/model.h"
 
 namespace weir::nn {
 

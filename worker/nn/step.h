@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/model/tensor_spec.h"
-#include "worker/nn/layers.h"
+#include "weir/nn/layers.h"
+#include "weir/tensor_spec.h"
 
 namespace weir::nn {
 

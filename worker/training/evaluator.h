@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "worker/data/dataset.h"
-#include "worker/training/job.h"
-#include "worker/training/model.h"
+#include "weir/dataset.h"
+#include "weir/job.h"
+#include "weir/model.h"
 
 namespace weir {
 

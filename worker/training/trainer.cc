@@ -37,8 +37,8 @@ class LineLog {
 
 }  // namespace
 
-absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, Client& client, Model& model,
-                                     BatchIterator& batches, ParameterBuffer& weights,
+absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, DataClient& client,
+                                     Model& model, BatchIterator& batches, ParameterBuffer& weights,
                                      ParameterBuffer& gradients) {
   TrainingResult result;
   LineLog lines(options);

@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
-#include "worker/client/client.h"
-#include "worker/data/dataset.h"
-#include "worker/training/model.h"
+#include "weir/dataset.h"
+#include "weir/model.h"
+#include "worker/client/data_client.h"
 
 namespace weir {
 
@@ -36,8 +36,8 @@ struct TrainingResult {
 
 /// The worker's loop: take a step and the weights, compute, push; until the steps or the data end,
 /// or it is interrupted between two steps. `weights` and `gradients` are the client's.
-absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, Client& client, Model& model,
-                                     BatchIterator& batches, ParameterBuffer& weights,
+absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, DataClient& client,
+                                     Model& model, BatchIterator& batches, ParameterBuffer& weights,
                                      ParameterBuffer& gradients);
 
 }  // namespace weir

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/checksum.h"
-#include "common/base/exit_code.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/version.h"
+#include "weir/exit_code.h"
 
 namespace weir::net {
 namespace {

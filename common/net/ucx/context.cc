@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/port_range.h"
 #include "common/net/ucx/process_setup.h"
 #include "common/net/ucx/status.h"
 #include "common/net/ucx/version.h"
+#include "weir/exit_code.h"
 
 namespace weir::net {
 namespace {

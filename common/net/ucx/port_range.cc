@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/exit_code.h"
 #include "common/base/unique_fd.h"
+#include "weir/exit_code.h"
 
 namespace weir::net {
 namespace {

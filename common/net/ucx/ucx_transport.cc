@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/address.h"
 #include "common/net/ucx/memory.h"
 #include "common/net/ucx/path.h"
 #include "common/net/ucx/status.h"
+#include "weir/exit_code.h"
 
 namespace weir::net {
 namespace {

@@ -16,13 +16,13 @@
 #include "absl/strings/str_cat.h"
 #include "chief/service.h"
 #include "common/base/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
 #include "common/membership/session.h"
 #include "common/model/protocol.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

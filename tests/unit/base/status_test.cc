@@ -1,9 +1,9 @@
 #include "absl/status/status.h"
 
 #include "common/base/checksum.h"
-#include "common/base/exit_code.h"
 #include "common/base/ids.h"
 #include "gtest/gtest.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "common/base/exit_code.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/manifest.h"
@@ -10,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/checkpoint/sample_checkpoint.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
-#include "common/base/exit_code.h"
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/describe.h"
@@ -15,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/checkpoint/sample_checkpoint.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/checkpoint/sample_checkpoint.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

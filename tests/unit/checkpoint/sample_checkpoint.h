@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
 #include "common/checkpoint/manifest.h"
-#include "common/model/tensor_spec.h"
+#include "weir/tensor_spec.h"
 
 namespace weir {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "chief/training_log.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::chief {
 namespace {

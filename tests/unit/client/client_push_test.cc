@@ -1,7 +1,7 @@
-#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/client/client_fixture.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/exit_code.h"
 #include "common/config/flag_table.h"
 #include "common/config/job_flags.h"
 #include "common/config/model_dir.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "common/base/exit_code.h"
 #include "common/config/shown_json.h"
 #include "common/config/tf_cluster.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/unit/data/batches.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 
 namespace {
 

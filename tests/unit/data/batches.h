@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 
 namespace weir {
 

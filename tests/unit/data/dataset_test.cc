@@ -1,13 +1,13 @@
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 
 #include <array>
 #include <vector>
 
-#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/data/batches.h"
 #include "tests/unit/data/idx_writer.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 #include "gtest/gtest.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 
 namespace weir {
 namespace {

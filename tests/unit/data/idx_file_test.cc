@@ -2,11 +2,11 @@
 
 #include <string>
 
-#include "common/base/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/data/idx_writer.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
+#include "weir/exit_code.h"
 
 namespace weir {
 namespace {

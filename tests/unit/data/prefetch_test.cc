@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/data/batches.h"
-#include "worker/data/dataset.h"
+#include "weir/dataset.h"
 
 namespace weir {
 namespace {

@@ -3,15 +3,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
+#include "common/model/protocol.h"
 #include "common/net/ucx/address.h"
 #include "common/net/ucx/context.h"
 #include "common/net/ucx/path.h"
 #include "common/net/ucx/status.h"
-#include "common/model/protocol.h"
 #include "common/net/ucx/version.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weir/exit_code.h"
 
 namespace weir::net {
 namespace {

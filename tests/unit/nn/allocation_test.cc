@@ -10,7 +10,7 @@
 #include <new>
 
 #include "tests/unit/nn/net_fixture.h"
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 
 namespace weir::nn {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tests/unit/nn/net_fixture.h"
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 
 namespace weir::nn {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "common/base/exit_code.h"
 #include "tests/unit/nn/net_fixture.h"
-#include "worker/nn/sequential.h"
+#include "weir/exit_code.h"
+#include "weir/nn/sequential.h"
 #include "worker/nn/threads.h"
 
 namespace weir::nn {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/model/initializer.h"
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 
 namespace weir::nn {
 

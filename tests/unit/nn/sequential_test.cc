@@ -1,4 +1,4 @@
-#include "worker/nn/sequential.h"
+#include "weir/nn/sequential.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,10 +3,10 @@
 
 #include <thread>
 
-#include "common/base/exit_code.h"
 #include "common/rpc/client.h"
 #include "tests/unit/rpc/fake_chief.h"
 #include "tests/unit/rpc/raw_calls.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {

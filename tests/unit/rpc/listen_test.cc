@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "common/base/exit_code.h"
 #include "common/base/unique_fd.h"
 #include "common/rpc/client.h"
 #include "common/rpc/listen_address.h"
 #include "tests/unit/rpc/fake_chief.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "common/base/exit_code.h"
 #include "common/base/unique_fd.h"
 #include "tests/unit/rpc/fake_chief.h"
+#include "weir/exit_code.h"
 
 extern char** environ;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::client {
 namespace {

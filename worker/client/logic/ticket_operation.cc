@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/exit_code.h"
+#include "weir/exit_code.h"
 
 namespace weir::client {
 

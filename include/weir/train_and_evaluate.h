@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "worker/training/job.h"
+#include "weir/job.h"
 
 namespace weir {
 

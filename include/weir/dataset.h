@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/data/batch_iterator.h"
+#include "weir/batch_iterator.h"
 
 namespace weir {
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/data/batch.h"
+#include "weir/batch.h"
 
 namespace weir {
 
@@ -18,6 +20,21 @@ struct Evaluation {
   std::int64_t examples = 0;
 };
 
+/// What a training step asks and tells on its way, on the thread that computes it, so that weights
+/// arrive and gradients leave while other layers compute. A tensor is named by its index in
+/// Job::tensors().
+class StepHooks {
+ public:
+  virtual ~StepHooks() = default;
+  /// Returns once weights[tensor] holds this step's value. Called before the step's first read of
+  /// it; more than once is harmless.
+  virtual absl::Status AwaitWeights(std::size_t tensor) = 0;
+  /// gradients[tensor] is final, and the step reads weights[tensor] no more: from here on the
+  /// gradient is being sent and the weights may be overwritten with the next step's. Once a tensor
+  /// and step. Never waits for the network.
+  virtual absl::Status GradientReady(std::size_t tensor) = 0;
+};
+
 /// A differentiable model. One thread at a time. Does not own its parameters: weights come in,
 /// gradients go out, both in memory of the caller (registered with the transport).
 class Model {
@@ -29,6 +46,11 @@ class Model {
   /// range.
   virtual absl::StatusOr<float> TrainStep(const Batch& batch, ParameterView weights,
                                           MutableParameterView gradients) = 0;
+  /// The same, with `hooks` called on the way; their first error ends the step and is returned.
+  /// This default awaits all weights, computes, and then reports all gradients, last tensor first:
+  /// right for any model, but nothing overlaps.
+  virtual absl::StatusOr<float> TrainStepWith(const Batch& batch, ParameterView weights,
+                                              MutableParameterView gradients, StepHooks& hooks);
   virtual absl::StatusOr<Evaluation> Evaluate(const Batch& batch, ParameterView weights) = 0;
 };
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "worker/data/batch.h"
+#include "weir/batch.h"
 
 namespace weir {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/model/tensor_spec.h"
-#include "worker/data/dataset.h"
-#include "worker/training/model.h"
+#include "weir/dataset.h"
+#include "weir/model.h"
+#include "weir/tensor_spec.h"
 
 namespace weir {
 

@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/model/tensor_spec.h"
-#include "worker/nn/layers.h"
+#include "weir/model.h"
+#include "weir/nn/layers.h"
+#include "weir/tensor_spec.h"
 #include "worker/nn/step.h"
-#include "worker/training/model.h"
 
 namespace weir::nn {
 

@@ -24,7 +24,7 @@ namespace weir {
 using ShardConnector = std::function<absl::StatusOr<wire::ConnectReplyT>(
     ShardIndex shard, const wire::ConnectRequestT& request)>;
 
-struct ClientOptions {
+struct DataClientOptions {
   WorkerIndex worker;
   Incarnation incarnation;
   ViewNumber view;
@@ -44,14 +44,13 @@ struct ClientOptions {
 /// kDeadlineExceeded (the outcome is unknown), kUnavailable (a shard is gone, or the client was
 /// aborted), kFailedPrecondition (this incarnation is fenced). After an error the client is of no
 /// more use: destroy it.
-class Client {
+class DataClient {
  public:
   /// Connects to every shard of `layout`, which is borrowed and outlives the client.
-  static absl::StatusOr<std::unique_ptr<Client>> Connect(const Layout& layout,
-                                                         const ClientOptions& options,
-                                                         std::unique_ptr<net::Transport> transport,
-                                                         const ShardConnector& connector);
-  ~Client();
+  static absl::StatusOr<std::unique_ptr<DataClient>> Connect(
+      const Layout& layout, const DataClientOptions& options,
+      std::unique_ptr<net::Transport> transport, const ShardConnector& connector);
+  ~DataClient();
 
   /// Registered memory for weights or gradients of this client's model.
   absl::StatusOr<ParameterBuffer> AllocateParameters();
@@ -84,7 +83,7 @@ class Client {
 
  private:
   class Impl;
-  explicit Client(std::unique_ptr<Impl> impl);
+  explicit DataClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,4 +1,4 @@
-#include "worker/client/client.h"
+#include "worker/client/data_client.h"
 
 #include <cstring>
 #include <utility>
@@ -22,9 +22,9 @@ constexpr std::uint64_t kHeaderOnly = ~std::uint64_t{0};
 }  // namespace
 
 /// Connects ClientLogic to a transport: actions become sends, arrivals become events.
-class Client::Impl : public ClientOutput, public net::TransportEvents {
+class DataClient::Impl : public ClientOutput, public net::TransportEvents {
  public:
-  Impl(const Layout& layout, const ClientOptions& options,
+  Impl(const Layout& layout, const DataClientOptions& options,
        std::unique_ptr<net::Transport> transport)
       : layout_(layout),
         options_(options),
@@ -265,7 +265,7 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   static constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
   const Layout& layout_;
-  const ClientOptions options_;
+  const DataClientOptions options_;
   std::unique_ptr<net::Transport> transport_;  // until the destructor
   ClientLogic logic_;
   ShardConnections links_;
@@ -280,31 +280,34 @@ class Client::Impl : public ClientOutput, public net::TransportEvents {
   absl::Status aborted_ ABSL_GUARDED_BY(mailbox_mutex_);
 };
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const Layout& layout,
-                                                        const ClientOptions& options,
-                                                        std::unique_ptr<net::Transport> transport,
-                                                        const ShardConnector& connector) {
+absl::StatusOr<std::unique_ptr<DataClient>> DataClient::Connect(
+    const Layout& layout, const DataClientOptions& options,
+    std::unique_ptr<net::Transport> transport, const ShardConnector& connector) {
   auto impl = std::make_unique<Impl>(layout, options, std::move(transport));
   WEIR_RETURN_IF_ERROR(impl->ConnectAll(connector));
-  return std::unique_ptr<Client>(new Client(std::move(impl)));
+  return std::unique_ptr<DataClient>(new DataClient(std::move(impl)));
 }
 
-Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Client::~Client() = default;
+DataClient::DataClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DataClient::~DataClient() = default;
 
-absl::StatusOr<ParameterBuffer> Client::AllocateParameters() { return impl_->AllocateParameters(); }
-absl::Status Client::Pull(ParameterBuffer& weights) { return impl_->Pull(weights); }
-absl::Status Client::Push(const ParameterBuffer& gradients, Step step) {
+absl::StatusOr<ParameterBuffer> DataClient::AllocateParameters() {
+  return impl_->AllocateParameters();
+}
+absl::Status DataClient::Pull(ParameterBuffer& weights) { return impl_->Pull(weights); }
+absl::Status DataClient::Push(const ParameterBuffer& gradients, Step step) {
   return impl_->Push(gradients, step);
 }
-absl::StatusOr<std::optional<Step>> Client::NextStep(std::optional<Step> completed,
-                                                     ParameterBuffer& weights) {
+absl::StatusOr<std::optional<Step>> DataClient::NextStep(std::optional<Step> completed,
+                                                         ParameterBuffer& weights) {
   return impl_->NextStep(completed, weights);
 }
-absl::Status Client::Release(std::optional<Step> completed) { return impl_->Release(completed); }
-void Client::OnView(ViewNumber view) { impl_->OnView(view); }
-void Client::Abort(const absl::Status& why) { impl_->Abort(why); }
-std::vector<std::pair<ShardIndex, std::string>> Client::paths() const { return impl_->paths(); }
-std::uint64_t Client::pushes_acknowledged() const { return impl_->pushes_acknowledged(); }
+absl::Status DataClient::Release(std::optional<Step> completed) {
+  return impl_->Release(completed);
+}
+void DataClient::OnView(ViewNumber view) { impl_->OnView(view); }
+void DataClient::Abort(const absl::Status& why) { impl_->Abort(why); }
+std::vector<std::pair<ShardIndex, std::string>> DataClient::paths() const { return impl_->paths(); }
+std::uint64_t DataClient::pushes_acknowledged() const { return impl_->pushes_acknowledged(); }
 
 }  // namespace weir
