@@ -20,6 +20,7 @@ constexpr char kHelp[] =
   run          one role of a cluster, from TF_CONFIG
   status       what a running job is doing: weir status --chief HOST:PORT [--json]
   checkpoint   ls DIR | show CHECKPOINT: what a model directory or a checkpoint holds
+  bench        train: a worker's speed with and without parameter servers
   version      this program's version and its UCX's
 
 `weir COMMAND --help` lists the flags of local and run.
@@ -44,6 +45,7 @@ const std::map<std::string, Command>& Commands() {
       {"local", Local},
       {"run", Run},
       {"status", Status},
+      {"bench", Bench},
       {"checkpoint", Checkpoint},
       {"version", [](auto) { return Version(); }},
       {"help", [](auto) { return Help(); }},
@@ -52,7 +54,7 @@ const std::map<std::string, Command>& Commands() {
 }
 
 int Unknown(const std::string& name) {
-  for (const char* later : {"bench", "doctor", "mode", "scale", "rebalance", "config"}) {
+  for (const char* later : {"doctor", "mode", "scale", "rebalance", "config"}) {
     if (name == later) {
       return Fail(WithExitCode(
           absl::UnimplementedError(absl::StrCat("`weir ", name, "` is not in this version")),

@@ -99,6 +99,7 @@ class LocalCluster {
   }
 
   absl::Status Start(MemberAssignment assignment) {
+    assignment.cpu = arguments_.pin.CpuOf(assignment.task);
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
     assignment.job_flags = ToFlags(job);

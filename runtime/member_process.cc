@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
+#include "common/base/cpu.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
@@ -237,6 +238,7 @@ absl::StatusOr<std::optional<MemberAssignment>> AssignedMember() {
 absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job) {
   WEIR_ASSIGN_OR_RETURN(const RunArguments parsed,
                         ParseRun(assignment.job_flags, ProcessEnvironment()));
+  if (assignment.cpu >= 0) WEIR_RETURN_IF_ERROR(PinToCpu(assignment.cpu));
   StartLogging(assignment.task.ToString(), parsed.job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
   return RunMember({.job = &job,
                     .cluster = assignment.ToCluster(),

@@ -27,6 +27,20 @@ InputContext InputOf(const RoleSetup& setup) {
           .seed = setup.options.seed};
 }
 
+std::unique_ptr<wire::PhasesT> PhasesOf(const PhaseTimes& spent) {
+  const auto micros = [](absl::Duration duration) {
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(0, absl::ToInt64Microseconds(duration)));
+  };
+  auto phases = std::make_unique<wire::PhasesT>();
+  phases->data_us = micros(spent.data);
+  phases->pull_us = micros(spent.pull);
+  phases->forward_us = micros(spent.forward);
+  phases->backward_us = micros(spent.backward);
+  phases->push_us = micros(spent.push);
+  return phases;
+}
+
 /// Calls each shard's ps at the address that the view gives; one channel each, kept.
 class ShardCaller {
  public:
@@ -201,6 +215,7 @@ void WorkerRole::ReportFinished(const TrainingResult& result, std::uint64_t ackn
   finished.steps = result.steps;
   finished.pushes_acknowledged = acknowledged;
   finished.final_loss = result.final_loss;
+  finished.phases = PhasesOf(result.phases);
   finished.reason =
       result.end == TrainingResult::End::kNoDataLeft ? "no data left" : "no steps left";
   LogInfo("finished after ", result.steps, " steps of its own: ", finished.reason);

@@ -10,6 +10,7 @@
 #include "weir/dataset.h"
 #include "weir/model.h"
 #include "worker/client/data_client.h"
+#include "worker/training/phase_times.h"
 
 namespace weir {
 
@@ -32,6 +33,7 @@ struct TrainingResult {
   End end = End::kNoStepsLeft;
   std::uint64_t steps = 0;  ///< taken by this worker
   float final_loss = 0;     ///< of its last step
+  PhaseTimes phases;
 };
 
 /// The worker's loop: take a step and the weights, compute, push; until the steps or the data end,
