@@ -56,6 +56,7 @@ class ShardCaller {
 RoleEnd WorkerRole::Run(StopSignal& stop) {
   const StopSignal::Registration registration = stop.OnStop([this] {
     MutexLock lock(&mutex_);
+    if (client_ != nullptr) client_->Interrupt();
     changed_.NotifyAll();
   });
   const absl::StatusOr<RoleEnd> end = Work();
@@ -153,6 +154,7 @@ absl::StatusOr<std::unique_ptr<DataClient>> WorkerRole::ConnectToShards(const wi
   // Whatever came while the connections were made.
   if (inbox_.view.has_value()) client_->OnView(ViewNumber(inbox_.view->number));
   if (inbox_.end.has_value()) client_->Abort(absl::UnavailableError(inbox_.end->reason));
+  if (StopSignal::received()) client_->Interrupt();
   return client;
 }
 

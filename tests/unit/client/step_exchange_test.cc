@@ -258,6 +258,19 @@ TEST_F(StepExchangeTest, TheCallersOwnTimeDoesNotCountIfItSaysSo) {
   EXPECT_EQ(client_.pull_result()->code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST_F(StepExchangeTest, AStepThatIsGivenBackLeavesNothingBehind) {
+  PullOwn();
+  Start();
+  client_.CancelExchange(now_);
+  EXPECT_EQ(client_.push_result()->code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(client_.pull_result()->code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(client_.next_tick(), absl::InfiniteFuture());
+  client_.StartPull(now_, deadline_);
+  EXPECT_THAT(AskedBlocks(3), ElementsAre(0, 2, 1));
+  client_.StartPush(now_, Step(8), deadline_);
+  EXPECT_EQ(output_.pushes.back().second.sequence(), 2U);
+}
+
 TEST_F(StepExchangeTest, SequencesGoOnFromOneExchangeToTheNextAndToAPlainPush) {
   PullOwn();
   for (std::uint64_t sequence : {1U, 2U}) {

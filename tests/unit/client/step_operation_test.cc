@@ -122,7 +122,7 @@ TEST_F(StepOperationTest, AFencedTicketEndsIt) {
 TEST_F(StepOperationTest, AnInterruptEndsTheWaitAndLeavesTheRelease) {
   Start();
   PullAll();
-  client_.Interrupt(now_);
+  client_.Interrupt();
   EXPECT_EQ(code(), absl::StatusCode::kCancelled);
   Reply(TicketOutcome::Granted, 1, 7);
   EXPECT_EQ(code(), absl::StatusCode::kCancelled) << "too late";
@@ -136,7 +136,7 @@ TEST_F(StepOperationTest, AnInterruptEndsTheWaitAndLeavesTheRelease) {
 TEST_F(StepOperationTest, AnInterruptWithoutAWaitDoesNothing) {
   Start();
   Reply(TicketOutcome::Granted, 1, 7);
-  client_.Interrupt(now_);
+  client_.Interrupt();
   EXPECT_TRUE(client_.next_step_result()->ok());
 }
 

@@ -74,7 +74,7 @@ void ClientLogic::StartNextStep(absl::Time now, std::optional<Step> completed, N
   impl_->next_step.Start(now, completed, weights, patience);
 }
 
-void ClientLogic::Interrupt(absl::Time /*now*/) { impl_->next_step.Interrupt(); }
+void ClientLogic::Interrupt() { impl_->next_step.Interrupt(); }
 
 void ClientLogic::StartExchange(absl::Time now, Step step, absl::Time deadline) {
   impl_->exchange.Start(now, step, deadline);
@@ -85,9 +85,13 @@ bool ClientLogic::GradientReady(absl::Time now, std::size_t tensor) {
 }
 
 bool ClientLogic::all_gradients_ready() const { return impl_->exchange.all_ready(); }
+bool ClientLogic::GradientIsReady(std::size_t tensor) const {
+  return impl_->exchange.GradientIsReady(tensor);
+}
 bool ClientLogic::WeightsHere(std::size_t tensor) const {
   return impl_->exchange.WeightsHere(tensor);
 }
+void ClientLogic::CancelExchange(absl::Time now) { impl_->exchange.Cancel(now); }
 
 void ClientLogic::ExtendDeadlines(absl::Time deadline) {
   impl_->push.Extend(deadline);

@@ -91,7 +91,7 @@ class ClientLogic {
                      absl::Duration patience);
   /// Ends a StartNextStep that is under way with kCancelled. Its ticket may have been granted all
   /// the same: Release gives it back.
-  void Interrupt(absl::Time now);
+  void Interrupt();
   std::uint64_t ticket_renewals() const;  ///< requests made anew
 
   /// A push of step `step`'s gradients as they become ready, and behind it, block by block, the
@@ -102,9 +102,12 @@ class ClientLogic {
   /// allow. False, and no effect, when that was said before, or no exchange is under way.
   bool GradientReady(absl::Time now, std::size_t tensor);
   bool all_gradients_ready() const;
+  bool GradientIsReady(std::size_t tensor) const;
   /// Whether the weights of `tensor` are those of the exchange's step: delivered, and its gradient
   /// not ready yet.
   bool WeightsHere(std::size_t tensor) const;
+  /// Ends an exchange of which no gradient was ready yet, and what waits for it, with kCancelled.
+  void CancelExchange(absl::Time now);
   /// Pushes and pulls under way may go on until `deadline`. For a caller that was busy elsewhere:
   /// its own time does not count.
   void ExtendDeadlines(absl::Time deadline);

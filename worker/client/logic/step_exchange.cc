@@ -30,6 +30,12 @@ bool StepExchange::WeightsHere(std::size_t tensor) const {
   return active_ && !ready_[tensor] && (following_ || pull_.Here(tensor));
 }
 
+void StepExchange::Cancel(absl::Time now) {
+  assert(not_ready_ == ready_.size());
+  push_.Abort(now, absl::CancelledError("the step was given back"));
+  Proceed(now);
+}
+
 void StepExchange::OnAcknowledged(absl::Time now, BlockId block) {
   if (following_) pull_.Ask(now, block);
 }

@@ -28,9 +28,13 @@ class StepExchange {
   /// The gradient of `tensor` is final and its weights are read no more. False, and no effect, if
   /// that was said before, or no exchange is active.
   bool GradientReady(absl::Time now, std::size_t tensor);
+  bool GradientIsReady(std::size_t tensor) const { return ready_[tensor]; }
   bool all_ready() const { return not_ready_ == 0; }
   /// Whether the weights of `tensor` are this step's: pulled, and its gradient not ready yet.
   bool WeightsHere(std::size_t tensor) const;
+
+  /// Ends it, while no gradient is ready yet, with kCancelled.
+  void Cancel(absl::Time now);
 
   void OnAcknowledged(absl::Time now, BlockId block);
   /// To be called after whatever may have ended the push or the pull.
