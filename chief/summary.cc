@@ -38,6 +38,7 @@ Json Phases(const Summary& summary) {
     phases.push_back({{"worker", worker.worker},
                       {"steps", worker.steps},
                       {"data_seconds", worker.data},
+                      {"ticket_seconds", worker.ticket},
                       {"pull_seconds", worker.pull},
                       {"forward_seconds", worker.forward},
                       {"backward_seconds", worker.backward},

@@ -34,6 +34,7 @@ std::unique_ptr<wire::PhasesT> PhasesOf(const PhaseTimes& spent) {
   };
   auto phases = std::make_unique<wire::PhasesT>();
   phases->data_us = micros(spent.data);
+  phases->ticket_us = micros(spent.ticket);
   phases->pull_us = micros(spent.pull);
   phases->forward_us = micros(spent.forward);
   phases->backward_us = micros(spent.backward);
@@ -70,6 +71,7 @@ class ShardCaller {
 RoleEnd WorkerRole::Run(StopSignal& stop) {
   const StopSignal::Registration registration = stop.OnStop([this] {
     MutexLock lock(&mutex_);
+    if (client_ != nullptr) client_->Interrupt();
     changed_.NotifyAll();
   });
   const absl::StatusOr<RoleEnd> end = Work();
@@ -167,6 +169,7 @@ absl::StatusOr<std::unique_ptr<DataClient>> WorkerRole::ConnectToShards(const wi
   // Whatever came while the connections were made.
   if (inbox_.view.has_value()) client_->OnView(ViewNumber(inbox_.view->number));
   if (inbox_.end.has_value()) client_->Abort(absl::UnavailableError(inbox_.end->reason));
+  if (StopSignal::received()) client_->Interrupt();
   return client;
 }
 

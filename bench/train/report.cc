@@ -17,6 +17,7 @@ struct Phase {
   absl::Duration PhaseTimes::*time;
 };
 constexpr Phase kPhases[] = {{"data", &PhaseTimes::data},
+                             {"ticket", &PhaseTimes::ticket},
                              {"pull", &PhaseTimes::pull},
                              {"forward", &PhaseTimes::forward},
                              {"backward", &PhaseTimes::backward},

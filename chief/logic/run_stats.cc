@@ -123,6 +123,7 @@ void RunStats::OnFinished(std::uint32_t worker, const wire::FinishedT& finished)
   phases_[worker] = {.worker = worker,
                      .steps = finished.steps,
                      .data = static_cast<double>(spent.data_us) * kSeconds,
+                     .ticket = static_cast<double>(spent.ticket_us) * kSeconds,
                      .pull = static_cast<double>(spent.pull_us) * kSeconds,
                      .forward = static_cast<double>(spent.forward_us) * kSeconds,
                      .backward = static_cast<double>(spent.backward_us) * kSeconds,

@@ -33,7 +33,7 @@ struct PathTaken {
 struct WorkerPhases {
   std::uint32_t worker = 0;
   std::uint64_t steps = 0;
-  double data = 0, pull = 0, forward = 0, backward = 0, push = 0;
+  double data = 0, ticket = 0, pull = 0, forward = 0, backward = 0, push = 0;
 };
 
 struct MemberSummary {
