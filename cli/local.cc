@@ -13,7 +13,7 @@ int Local(std::span<const std::string> arguments) {
   const auto parsed = ParseLocal(arguments, ProcessEnvironment());
   if (!parsed.ok()) return Fail(parsed.status());
   if (parsed->help_requested) {
-    std::fputs(LocalHelp().c_str(), stdout);
+    std::fputs(HelpOf("local").c_str(), stdout);
     return 0;
   }
   StartLogging("local", parsed->job.verbose ? LogLevel::kDebug : LogLevel::kInfo);

@@ -16,7 +16,7 @@ int Run(std::span<const std::string> arguments) {
   if (!setup.ok()) return Fail(setup.status());
   const JobOptions& job = setup->arguments.job;
   if (setup->arguments.help_requested) {
-    std::fputs(RunHelp().c_str(), stdout);
+    std::fputs(HelpOf("run").c_str(), stdout);
     return 0;
   }
   const LogLevel level = job.verbose ? LogLevel::kDebug : LogLevel::kInfo;

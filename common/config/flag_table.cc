@@ -47,6 +47,8 @@ class Parser {
     if (flag == table_.end()) return Unknown(name, value.has_value());
     if (flag->placeholder.empty()) {
       if (value.has_value()) return mistakes_.Add(name, "takes no value");
+    } else if (!value.has_value() && flag->placeholder.front() == '[') {
+      if (next_ < arguments_.size() && !IsFlag(arguments_[next_])) value = arguments_[next_++];
     } else if (!value.has_value()) {
       if (next_ == arguments_.size() || absl::StartsWith(arguments_[next_], "--"))
         return mistakes_.Add(name,
@@ -82,15 +84,15 @@ class Parser {
 
 std::string DefaultOf(const Flag& flag) {
   if (flag.placeholder.empty()) return "";
-  const std::string text =
-      flag.default_text.empty() ? flag.value.show().value_or("") : flag.default_text;
-  return text.empty() ? "" : absl::StrCat(" [", text, "]");
+  return flag.default_text.empty() ? flag.value.show().value_or("") : flag.default_text;
 }
 
-std::string HelpLine(const Flag& flag) {
+std::string HelpLine(const FlagText& row) {
   const std::string head =
-      flag.placeholder.empty() ? flag.name : absl::StrCat(flag.name, " ", flag.placeholder);
-  return absl::StrFormat("  %-31s %s%s\n", head, flag.help, DefaultOf(flag));
+      row.placeholder.empty() ? row.name : absl::StrCat(row.name, " ", row.placeholder);
+  const std::string tail =
+      row.default_text.empty() ? "" : absl::StrCat(" [", row.default_text, "]");
+  return absl::StrFormat("  %-31s %s%s\n", head, row.help, tail);
 }
 
 }  // namespace
@@ -100,16 +102,24 @@ ParsedFlags ParseFlags(std::span<const std::string> arguments, const FlagTable& 
   return Parser(arguments, table, mistakes).Run();
 }
 
-std::string FlagsHelp(const FlagTable& table) {
-  std::string known, later;
+std::vector<FlagText> Describe(const FlagTable& table) {
+  std::vector<FlagText> rows;
   for (const Flag& flag : table) {
-    if (flag.in_this_version) {
-      known += HelpLine(flag);
+    rows.push_back({flag.name, flag.placeholder, flag.help, DefaultOf(flag), flag.in_this_version});
+  }
+  rows.push_back({std::string(kHelpFlag), "", "show this", "", true});
+  return rows;
+}
+
+std::string FlagsHelp(std::span<const FlagText> rows) {
+  std::string known, later;
+  for (const FlagText& row : rows) {
+    if (row.in_this_version) {
+      known += HelpLine(row);
     } else {
-      absl::StrAppend(&later, later.empty() ? "" : ", ", flag.name);
+      absl::StrAppend(&later, later.empty() ? "" : ", ", row.name);
     }
   }
-  absl::StrAppend(&known, absl::StrFormat("  %-31s %s\n", kHelpFlag, "show this"));
   if (!later.empty()) absl::StrAppend(&known, "Not in this version: ", later, "\n");
   return known;
 }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "common/config/choice_flags.h"
 #include "common/config/model_dir.h"
 #include "common/config/token.h"
+#include "common/config/token_flag.h"
 
 namespace weir {
 namespace {
@@ -18,19 +18,6 @@ namespace {
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 constexpr double kYear = 365.0 * 24 * 3600;
 constexpr double kDay = 24.0 * 3600;
-
-// Read while parsing, so that a bad file is reported with the other mistakes. Not shown: a command
-// line can be read by everybody on the host.
-FlagValue TokenFileValue(std::string& token) {
-  return {[&token](absl::string_view path) -> absl::Status {
-            if (path.empty()) return absl::InvalidArgumentError("is empty; write a file's name");
-            absl::StatusOr<std::string> read = ReadTokenFile(std::string(path));
-            if (!read.ok()) return read.status();
-            token = *std::move(read);
-            return absl::OkStatus();
-          },
-          []() -> std::optional<std::string> { return std::nullopt; }};
-}
 
 FlagTable TrainingFlags(JobOptions& job) {
   return {

@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/config/flag_table.h"
 #include "common/config/job_flags.h"
 #include "common/config/mistakes.h"
 #include "common/config/model_dir.h"
@@ -104,16 +103,14 @@ absl::StatusOr<LocalArguments> ParseLocal(std::span<const std::string> arguments
   return result;
 }
 
-std::string RunHelp() {
+std::vector<FlagText> RunFlagTexts() {
   RunArguments defaults;
-  return absl::StrCat("weir run [FLAGS]: one role of a cluster, as TF_CONFIG says\n",
-                      FlagsHelp(RunFlags(defaults)));
+  return Describe(RunFlags(defaults));
 }
 
-std::string LocalHelp() {
+std::vector<FlagText> LocalFlagTexts() {
   LocalArguments defaults;
-  return absl::StrCat("weir local [FLAGS]: a whole cluster on this machine, the chief included\n",
-                      FlagsHelp(LocalFlags(defaults)));
+  return Describe(LocalFlags(defaults));
 }
 
 std::vector<std::string> ToFlags(const JobOptions& job) {

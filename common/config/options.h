@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/config/environment.h"
+#include "common/config/flag_table.h"
 #include "common/config/job_options.h"
 #include "common/config/tf_config.h"
 
@@ -15,7 +16,7 @@ namespace weir {
 struct RunArguments {
   JobOptions job;
   std::string tf_config_file;   ///< empty: the variable TF_CONFIG
-  bool help_requested = false;  ///< print RunHelp() and do nothing; the rest is not to be used
+  bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
 
 /// What `weir local` was told.
@@ -24,7 +25,7 @@ struct LocalArguments {
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
-  bool help_requested = false;  ///< print LocalHelp() and do nothing; the rest is not to be used
+  bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
 
 /// Read the arguments after the subcommand's name. The token comes from --token-file, else from
@@ -35,8 +36,9 @@ absl::StatusOr<RunArguments> ParseRun(std::span<const std::string> arguments,
 absl::StatusOr<LocalArguments> ParseLocal(std::span<const std::string> arguments,
                                           const Environment& environment);
 
-std::string RunHelp();
-std::string LocalHelp();
+/// The flags of the two, in words.
+std::vector<FlagText> RunFlagTexts();
+std::vector<FlagText> LocalFlagTexts();
 
 /// Flags from which ParseRun and ParseLocal make the same options again, for a child process; every
 /// field stands there, defaults too. The token does not: give the child WEIR_TOKEN.

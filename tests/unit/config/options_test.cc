@@ -314,18 +314,22 @@ TEST(ParseLocalTest, SaysWhatIsWrong) {
   EXPECT_THAT(message, HasSubstr("--tf-config: is no flag"));
 }
 
+std::string Help(const std::vector<FlagText>& rows) { return FlagsHelp(rows); }
+
 TEST(HelpTest, ShowsEveryFlagWithItsDefault) {
   JobOptions job;
   for (const Flag& flag : JobFlags(job)) {
-    EXPECT_THAT(RunHelp(), HasSubstr(flag.name));
-    EXPECT_THAT(LocalHelp(), HasSubstr(flag.name));
+    EXPECT_THAT(Help(RunFlagTexts()), HasSubstr(flag.name));
+    EXPECT_THAT(Help(LocalFlagTexts()), HasSubstr(flag.name));
     EXPECT_TRUE(!flag.in_this_version || !flag.help.empty()) << flag.name;
   }
-  EXPECT_THAT(RunHelp(), AllOf(HasSubstr("--tf-config FILE"), Not(HasSubstr("--workers"))));
-  EXPECT_THAT(LocalHelp(), AllOf(HasSubstr("--workers N"), Not(HasSubstr("--tf-config"))));
-  EXPECT_THAT(RunHelp(), HasSubstr("examples a step [256]"));
-  EXPECT_THAT(RunHelp(), HasSubstr("[600; 0 beside --save-checkpoints-steps]"));
-  EXPECT_THAT(RunHelp(), HasSubstr("Not in this version: --eval-every-steps, --config"));
+  EXPECT_THAT(Help(RunFlagTexts()),
+              AllOf(HasSubstr("--tf-config FILE"), Not(HasSubstr("--workers"))));
+  EXPECT_THAT(Help(LocalFlagTexts()),
+              AllOf(HasSubstr("--workers N"), Not(HasSubstr("--tf-config"))));
+  EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("examples a step [256]"));
+  EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("[600; 0 beside --save-checkpoints-steps]"));
+  EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("Not in this version: --eval-every-steps, --config"));
 }
 
 // What ParseRun makes of ToFlags; compared through ToFlags itself, which shows every field but the
