@@ -27,6 +27,8 @@ const std::vector<Command>& Commands() {
        StatusFlagTexts},
       {"checkpoint", "ls DIR | show CHECKPOINT", "what a model directory or a checkpoint holds",
        Checkpoint, nullptr},
+      {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
+       Config, ConfigFlagTexts},
       {"version", "", "this program's version and its UCX's", Version, nullptr},
   };
   return *commands;

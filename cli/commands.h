@@ -35,5 +35,7 @@ int Run(std::span<const std::string> arguments);
 int Member();
 int Status(std::span<const std::string> arguments);
 int Checkpoint(std::span<const std::string> arguments);
+int Config(std::span<const std::string> arguments);
+std::vector<FlagText> ConfigFlagTexts();
 
 }  // namespace weir::cli

@@ -82,11 +82,8 @@ FlagTable PatienceFlags(JobOptions& job) {
 
 FlagTable MissingFlags() {
   FlagTable table;
-  const std::pair<const char*, const char*> missing[] = {{"--eval-every-steps", "N"},
-                                                         {"--config", "FILE"},
-                                                         {"--tls-cert", "F"},
-                                                         {"--tls-key", "F"},
-                                                         {"--tls-ca", "F"}};
+  const std::pair<const char*, const char*> missing[] = {
+      {"--eval-every-steps", "N"}, {"--tls-cert", "F"}, {"--tls-key", "F"}, {"--tls-ca", "F"}};
   for (const auto& [name, placeholder] : missing)
     table.push_back({name, placeholder, "", NotInThisVersion(), "", false});
   table.push_back({"--backups", "0|1", "", BackupsValue(), "", false});

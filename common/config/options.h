@@ -8,6 +8,7 @@
 #include "common/config/environment.h"
 #include "common/config/flag_table.h"
 #include "common/config/job_options.h"
+#include "common/config/origin.h"
 #include "common/config/tf_config.h"
 
 namespace weir {
@@ -15,6 +16,8 @@ namespace weir {
 /// What `weir run` was told.
 struct RunArguments {
   JobOptions job;
+  Origins origins;
+  std::string config_file;      ///< empty: none
   std::string tf_config_file;   ///< empty: the variable TF_CONFIG
   bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
@@ -22,14 +25,17 @@ struct RunArguments {
 /// What `weir local` was told.
 struct LocalArguments {
   JobOptions job;  ///< model_dir is empty when the caller is to pick a fresh one
+  Origins origins;
+  std::string config_file;  ///< empty: none
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
   bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
 
-/// Read the arguments after the subcommand's name. The token comes from --token-file, else from
-/// WEIR_TOKEN. Files are read, nothing is written. Asking for help forgives every mistake.
+/// Read the arguments after the subcommand's name, and the file that --config names; a flag goes
+/// before the file. The token comes from --token-file, else from WEIR_TOKEN. Files are read,
+/// nothing is written. Asking for help forgives every mistake.
 /// Errors: kInvalidArgument (exit 2) listing every mistake at once.
 absl::StatusOr<RunArguments> ParseRun(std::span<const std::string> arguments,
                                       const Environment& environment);

@@ -188,7 +188,6 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--mode", "bounded:1x"}, "--mode: \"bounded:1x\" is not a mode"},
       {{"--mode", "Async"}, "--mode: \"Async\" is not a mode"},
       {{"--optimizer", "adam"}, "--optimizer: \"adam\" is not in this version; it has sgd"},
-      {{"--config", "f"}, "--config: not in this version"},
       {{"--tls-cert", "f"}, "--tls-cert: not in this version"},
       {{"--tls-key=f"}, "--tls-key: not in this version"},
       {{"--tls-ca", "f"}, "--tls-ca: not in this version"},
@@ -219,10 +218,10 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
 
 TEST(ParseRunTest, ReportsAllMistakesAtOnce) {
   const std::string message = MessageFor({"--batch-size", "0", "--fro", "x", "--lease", "--seed",
-                                          "a", "--config", "f", "--mode", "sync:1", "extra"});
+                                          "a", "--tls-ca", "f", "--mode", "sync:1", "extra"});
   EXPECT_THAT(message, HasSubstr("weir run: 7 mistakes\n"));
   for (const char* key : {"--batch-size: 0", "--fro: ", "--lease: has no value", "--seed: \"a\"",
-                          "--config: not", "--mode: sync:1", "\"extra\": "})
+                          "--tls-ca: not", "--mode: sync:1", "\"extra\": "})
     EXPECT_THAT(message, HasSubstr(std::string("\n  ") + key));
 }
 
@@ -329,7 +328,8 @@ TEST(HelpTest, ShowsEveryFlagWithItsDefault) {
               AllOf(HasSubstr("--workers N"), Not(HasSubstr("--tf-config"))));
   EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("examples a step [256]"));
   EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("[600; 0 beside --save-checkpoints-steps]"));
-  EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("Not in this version: --eval-every-steps, --config"));
+  EXPECT_THAT(Help(RunFlagTexts()),
+              HasSubstr("Not in this version: --eval-every-steps, --tls-cert"));
 }
 
 // What ParseRun makes of ToFlags; compared through ToFlags itself, which shows every field but the
