@@ -65,11 +65,11 @@ class SerialTraining {
  public:
   static absl::StatusOr<SerialTraining> Create(const Arguments& arguments) {
     SerialTraining training(arguments.learning_rate);
-    WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<Job> job, CreateJob("fashion-mnist"));
-    WEIR_ASSIGN_OR_RETURN(const Dataset data, job->TrainingData(arguments.input));
+    WEIR_ASSIGN_OR_RETURN(const ChosenJob chosen, CreateJob("fashion-mnist"));
+    WEIR_ASSIGN_OR_RETURN(const Dataset data, chosen.job->TrainingData(arguments.input));
     WEIR_ASSIGN_OR_RETURN(training.batches_, data.CreateIterator());
-    WEIR_ASSIGN_OR_RETURN(training.model_, job->CreateModel(arguments.input.batch_size));
-    for (const TensorSpec& tensor : job->tensors()) {
+    WEIR_ASSIGN_OR_RETURN(training.model_, chosen.job->CreateModel(arguments.input.batch_size));
+    for (const TensorSpec& tensor : chosen.job->tensors()) {
       training.weights_.emplace_back(static_cast<std::size_t>(tensor.elements()));
       training.gradients_.emplace_back(training.weights_.back().size());
       InitializeTensor(tensor, arguments.input.seed, 0, training.weights_.back());

@@ -20,8 +20,8 @@ int Version(std::span<const std::string>) {
 
 const std::vector<Command>& Commands() {
   static const auto* commands = new std::vector<Command>{
-      {"local", "[FLAGS]", "a whole cluster on this machine: chief, ps, workers, evaluator", Local,
-       LocalFlagTexts},
+      {"local", "[FLAGS] [-- PROGRAM [ARGUMENTS]]",
+       "a whole cluster on this machine: chief, ps, workers, evaluator", Local, LocalFlagTexts},
       {"run", "[FLAGS]", "one role of a cluster, as TF_CONFIG says", Run, RunFlagTexts},
       {"status", "--chief HOST:PORT [FLAGS]", "what a running job is doing", Status,
        StatusFlagTexts},

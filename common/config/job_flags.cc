@@ -21,7 +21,7 @@ constexpr double kDay = 24.0 * 3600;
 
 FlagTable TrainingFlags(JobOptions& job) {
   return {
-      {"--job", "NAME", "what to train", Text(job.job)},
+      {"--job", "NAME|FILE.json", "what to train: built in, or a file of tensors", Text(job.job)},
       {"--data-dir", "DIR", "where its data is", Text(job.data_dir), "the job's own"},
       {"--max-steps", "N", "stop at this global step", IntegerIn(job.max_steps, 1, kMaxCount),
        "the job's own"},

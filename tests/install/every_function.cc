@@ -1,4 +1,5 @@
 // Refers to every function of the public headers: one that libweir.map forgets does not link.
+#include <weir/client.h>
 #include <weir/dataset.h>
 #include <weir/exit_code.h>
 #include <weir/job.h>
@@ -20,6 +21,30 @@ void Use(Function function) {
 }
 
 class HalfModel : public weir::Model {};
+
+void UseClient() {
+  using weir::Client;
+  using weir::Parameters;
+  Use(&Client::Connect);
+  Use(&Client::AllocateParameters);
+  Use(&Client::Pull);
+  Use(&Client::NextStep);
+  Use(&Client::Push);
+  Use(&Client::Clock);
+  Use(&Client::GlobalStep);
+  Use(&Client::ReportLoss);
+  Use(&Client::Finish);
+  Use(&Parameters::size);
+  Use<std::span<float> (Parameters::*)(std::size_t)>(&Parameters::operator[]);
+  Use<std::span<const float> (Parameters::*)(std::size_t) const>(&Parameters::operator[]);
+  Use(&Parameters::Named);
+  absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect({});
+  if (client.ok()) {
+    Parameters weights = *(*client)->AllocateParameters();
+    Parameters moved(std::move(weights));
+    weights = std::move(moved);
+  }
+}
 
 void UseDataset() {
   using weir::Dataset;
@@ -61,6 +86,7 @@ int main() {
   Use(&weir::TensorSpec::elements);
   Use(&weir::TrainAndEvaluate);
   Use(&HalfModel::TrainStepWith);
+  UseClient();
   UseDataset();
   UseNet();
   std::printf("%d functions\n", used);

@@ -73,9 +73,16 @@ class DataClient::Impl : public ClientOutput, public net::TransportEvents {
 
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
-    auto step = TakeStep(completed, weights);
+    auto step = TakeStepAndPull(completed, weights);
     weights_ = nullptr;  // without a step a pull may be left: what comes of it has no place to go
     return step;
+  }
+
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed) {
+    WEIR_ASSIGN_OR_RETURN(const TicketResult ticket,
+                          Ticket(completed, wire::TicketAction::Next, [] {}));
+    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
+    return std::optional<Step>(ticket.step);
   }
 
   absl::Status Release(std::optional<Step> completed) {
@@ -170,8 +177,8 @@ class DataClient::Impl : public ClientOutput, public net::TransportEvents {
     }
   }
 
-  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed,
-                                               ParameterBuffer& weights) {
+  absl::StatusOr<std::optional<Step>> TakeStepAndPull(std::optional<Step> completed,
+                                                      ParameterBuffer& weights) {
     StartPull(weights);
     absl::Time pulled = absl::InfiniteFuture();
     WEIR_ASSIGN_OR_RETURN(const TicketResult ticket,
@@ -301,6 +308,9 @@ absl::Status DataClient::Push(const ParameterBuffer& gradients, Step step) {
 absl::StatusOr<std::optional<Step>> DataClient::NextStep(std::optional<Step> completed,
                                                          ParameterBuffer& weights) {
   return impl_->NextStep(completed, weights);
+}
+absl::StatusOr<std::optional<Step>> DataClient::TakeStep(std::optional<Step> completed) {
+  return impl_->TakeStep(completed);
 }
 absl::Status DataClient::Release(std::optional<Step> completed) {
   return impl_->Release(completed);
