@@ -18,11 +18,13 @@ namespace weir::nn {
 /// same Buffers at a time. No dnnl exception leaves it: errors name the layer.
 class Plan {
  public:
-  /// `input_shape` of one example; `steps` as Schedule orders them. Borrows `buffers`.
-  /// Errors: kInternal where oneDNN refuses; kResourceExhausted without memory.
+  /// `input_shape` of one example; `steps` as Schedule orders them. Borrows `buffers`. With
+  /// `warns`, what will be slow is logged. Errors: kInternal where oneDNN refuses;
+  /// kResourceExhausted without memory.
   static absl::StatusOr<std::unique_ptr<Plan>> Create(const dnnl::engine& engine, Buffers& buffers,
                                                       const std::vector<std::int64_t>& input_shape,
-                                                      const std::vector<Step>& steps, int batch);
+                                                      const std::vector<Step>& steps, int batch,
+                                                      bool warns);
 
   int batch() const { return batch_; }
 
@@ -42,7 +44,7 @@ class Plan {
     std::unique_ptr<Op> op;
   };
   Plan(const dnnl::engine& engine, int batch) : engine_(engine), stream_(engine), batch_(batch) {}
-  absl::Status AddOp(Builder& builder, const Step& step, bool feeds_pool);
+  absl::Status AddOp(Builder& builder, const Step& step, Next next);
 
   dnnl::engine engine_;
   dnnl::stream stream_;

@@ -48,7 +48,8 @@ absl::StatusOr<Plan*> SequentialModel::PlanFor(int batch) {
     if (plan->batch() == batch) return plan.get();
   }
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
-                        Plan::Create(engine_, buffers_, net_.input_shape, net_.steps, batch));
+                        Plan::Create(engine_, buffers_, net_.input_shape, net_.steps, batch,
+                                     /*warns=*/plans_.empty()));
   if (plans_.size() == kMaxPlans) plans_.erase(plans_.begin() + 1);
   plans_.push_back(std::move(plan));
   return plans_.back().get();
