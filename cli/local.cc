@@ -16,7 +16,7 @@ int Local(std::span<const std::string> arguments) {
     std::fputs(HelpOf("local").c_str(), stdout);
     return 0;
   }
-  StartLogging("local", parsed->job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  StartLogging("local", parsed->job.log_level, parsed->job.log_format);
   if (const auto job = CreateJob(parsed->job.job); !job.ok()) return Fail(job.status());
   const auto code = RunLocalCluster(*parsed, {"weir", "member"});
   return code.ok() ? *code : Fail(code.status());

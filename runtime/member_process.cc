@@ -237,7 +237,7 @@ absl::StatusOr<std::optional<MemberAssignment>> AssignedMember() {
 absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job) {
   WEIR_ASSIGN_OR_RETURN(const RunArguments parsed,
                         ParseRun(assignment.job_flags, ProcessEnvironment()));
-  StartLogging(assignment.task.ToString(), parsed.job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  StartLogging(assignment.task.ToString(), parsed.job.log_level, parsed.job.log_format);
   return RunMember({.job = &job,
                     .cluster = assignment.ToCluster(),
                     .options = parsed.job,
