@@ -49,7 +49,7 @@ int Local(std::span<const std::string> arguments) {
     return Fail(WithExitCode(absl::InvalidArgumentError("-- stands at the end; write -- PROGRAM"),
                              ExitCode::kBadUsage));
   }
-  StartLogging("local", parsed->job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  StartLogging("local", parsed->job.log_level, parsed->job.log_format);
   if (const absl::Status status = CheckWorkers(*parsed, has_program); !status.ok()) {
     return Fail(status);
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/log.h"
 #include "weir/exit_code.h"
 
 namespace weir::cli {
@@ -30,7 +31,11 @@ std::string Rest(absl::string_view first_line, const std::vector<std::string>& l
 }
 
 int Print(const absl::Status& status, const std::string& page) {
-  std::fputs(page.c_str(), stderr);
+  if (log_format() == LogFormat::kJson) {
+    LogError(status.message());
+  } else {
+    std::fputs(page.c_str(), stderr);
+  }
   return static_cast<int>(ExitCodeOf(status));
 }
 

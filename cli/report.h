@@ -11,7 +11,8 @@ namespace weir::cli {
 /// first stand there, and where the rest is to be seen.
 std::string ErrorPage(absl::string_view message);
 
-/// Prints the error page to stderr and returns the status's exit code.
+/// Prints the error page to stderr (where the log is JSON: one record with all of it) and returns
+/// the status's exit code.
 int Fail(const absl::Status& status);
 
 /// The same with the whole message, however long.

@@ -19,7 +19,6 @@ int Run(std::span<const std::string> arguments) {
     std::fputs(HelpOf("run").c_str(), stdout);
     return 0;
   }
-  const LogLevel level = job.verbose ? LogLevel::kDebug : LogLevel::kInfo;
   const auto chosen = CreateJob(job.job);
   if (!chosen.ok()) return Fail(chosen.status());
   const bool local = !setup->config.cluster.has_value();
@@ -30,7 +29,8 @@ int Run(std::span<const std::string> arguments) {
                                    "PROGRAM`, or write a cluster into TF_CONFIG"),
         ExitCode::kBadUsage));
   }
-  StartLogging(local ? "local" : setup->config.cluster->self.ToString(), level);
+  StartLogging(local ? "local" : setup->config.cluster->self.ToString(), job.log_level,
+               job.log_format);
   if (!setup->config.notes.empty()) LogDebug("TF_CONFIG: ", setup->config.notes);
   const auto code = local ? RunLocalCluster({.job = job}, {"weir", "member"})
                           : RunMember({.job = chosen->job.get(),

@@ -259,7 +259,7 @@ absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const 
                                       bool tensors_only) {
   WEIR_ASSIGN_OR_RETURN(const RunArguments parsed,
                         ParseRun(assignment.job_flags, ProcessEnvironment()));
-  StartLogging(assignment.task.ToString(), parsed.job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  StartLogging(assignment.task.ToString(), parsed.job.log_level, parsed.job.log_format);
   return RunMember({.job = &job,
                     .tensors_only = tensors_only,
                     .cluster = assignment.ToCluster(),

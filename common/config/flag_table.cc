@@ -16,6 +16,14 @@ constexpr absl::string_view kHelpFlag = "--help";
 
 bool IsFlag(absl::string_view argument) { return argument.size() > 1 && argument.front() == '-'; }
 
+// What people bring along from other programs, and what to write here.
+std::string KnownElsewhere(absl::string_view name, const std::vector<std::string>& names) {
+  if (std::ranges::find(names, "--log-level") == names.end()) return "";
+  if (name == "--verbose" || name == "-v") return "; write --log-level debug";
+  if (name == "--quiet" || name == "-q") return "; write --log-level warning";
+  return "";
+}
+
 // One command line on its way through a table.
 class Parser {
  public:
@@ -68,9 +76,10 @@ class Parser {
   void Unknown(const std::string& name, bool has_value) {
     std::vector<std::string> names = {std::string(kHelpFlag)};
     for (const Flag& row : table_) names.push_back(row.name);
-    const std::string nearest = DidYouMean(name, names);
+    std::string instead = KnownElsewhere(name, names);
+    if (instead.empty()) instead = DidYouMean(name, names);
     mistakes_.Add(Printable(name),
-                  absl::StrCat("is no flag", nearest.empty() ? "; see --help" : nearest));
+                  absl::StrCat("is no flag", instead.empty() ? "; see --help" : instead));
     // Most flags take a value, so what follows is this one's rather than an argument of its own.
     if (!has_value && next_ < arguments_.size() && !IsFlag(arguments_[next_])) ++next_;
   }

@@ -76,7 +76,15 @@ FlagTable PatienceFlags(JobOptions& job) {
        SecondsIn(job.grace, 0, kDay)},
       {"--end-linger", "S", "seconds to wait for the others at the end",
        SecondsIn(job.end_linger, 0, kDay)},
-      {"--verbose", "", "debug lines too", Switch(job.verbose)},
+  };
+}
+
+FlagTable LogFlags(JobOptions& job) {
+  return {
+      {"--log-level", "debug|info|warning|error", "the least that is logged",
+       LogLevelValue(job.log_level)},
+      {"--log-format", "text|json", "log lines for people, or a JSON object a line",
+       LogFormatValue(job.log_format)},
   };
 }
 
@@ -96,7 +104,7 @@ FlagTable JobFlags(JobOptions& job) {
   FlagTable table = {{"--model-dir", "DIR", "checkpoints and logs; shared by all hosts",
                       Text(job.model_dir, CheckModelDir)}};
   for (FlagTable part : {TrainingFlags(job), SavingFlags(job), NetworkFlags(job),
-                         PatienceFlags(job), MissingFlags()}) {
+                         PatienceFlags(job), LogFlags(job), MissingFlags()}) {
     for (Flag& flag : part) table.push_back(std::move(flag));
   }
   return table;

@@ -111,7 +111,9 @@ TEST(ParseRunTest, ReadsEveryFlag) {
                                                               "2",
                                                               "--grace",
                                                               "5",
-                                                              "--verbose",
+                                                              "--log-level",
+                                                              "debug",
+                                                              "--log-format=json",
                                                               "--tf-config",
                                                               "t.json"},
                                                     With({}));
@@ -137,7 +139,8 @@ TEST(ParseRunTest, ReadsEveryFlag) {
   EXPECT_EQ(job.start_deadline, absl::Milliseconds(500));
   EXPECT_EQ(job.lease, absl::Seconds(2));
   EXPECT_EQ(job.grace, absl::Seconds(5));
-  EXPECT_TRUE(job.verbose);
+  EXPECT_EQ(job.log_level, LogLevel::kDebug);
+  EXPECT_EQ(job.log_format, LogFormat::kJson);
   EXPECT_EQ(run->tf_config_file, "t.json");
 }
 
@@ -202,10 +205,13 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--"}, "--: is no flag; see --help"},
       {{"--ps", "2"}, "--ps: is no flag"},
       {{"--seed"}, "--seed: has no value; write --seed N"},
-      {{"--seed", "--verbose"}, "--seed: has no value; write --seed N"},
+      {{"--seed", "--lease=5"}, "--seed: has no value; write --seed N"},
       {{"--seed", "1", "--seed=1"}, "--seed: is given twice; keep one"},
-      {{"--verbose", "--verbose"}, "--verbose: is given twice; keep one"},
-      {{"--verbose=yes"}, "--verbose: takes no value"},
+      {{"--verbose"}, "--verbose: is no flag; write --log-level debug"},
+      {{"-q"}, "-q: is no flag; write --log-level warning"},
+      {{"--log-level", "warn"},
+       "--log-level: \"warn\" is not a log level; write debug, info, warning or error"},
+      {{"--log-format=JSON"}, "--log-format: \"JSON\" is not a log format; write text or json"},
       {{"chief"}, "\"chief\": is no flag; weir run takes flags only"},
       {{""}, "\"\": is no flag"},
       {{"--token-file", "/no/such"}, "--token-file: \"/no/such\" cannot be read: No such file"},
@@ -345,7 +351,8 @@ void ExpectRoundTrip(const JobOptions& job) {
   EXPECT_EQ(run->job.save_checkpoints_secs, job.save_checkpoints_secs);
   EXPECT_EQ(run->job.lease, job.lease);
   EXPECT_EQ(run->job.model_dir, job.model_dir);
-  EXPECT_EQ(run->job.verbose, job.verbose);
+  EXPECT_EQ(run->job.log_level, job.log_level);
+  EXPECT_EQ(run->job.log_format, job.log_format);
   EXPECT_EQ(run->job.seed, job.seed);
   EXPECT_EQ(run->job.transport, job.transport);
 }
@@ -373,7 +380,8 @@ JobOptions NothingAsByDefault() {
   job.start_deadline = absl::Seconds(1.1);
   job.lease = absl::Seconds(3.3);
   job.grace = absl::Microseconds(7);
-  job.verbose = true;
+  job.log_level = LogLevel::kError;
+  job.log_format = LogFormat::kJson;
   return job;
 }
 
