@@ -13,15 +13,10 @@
 namespace weir::cli {
 namespace {
 
-constexpr char kUsage[] =
-    "weir bench train [FLAGS]: a worker's steps/s with and without parameter servers\n"
-    "`weir bench train --help` lists its flags; latency, bandwidth and apply are not in this "
-    "version.\n";
-
 absl::StatusOr<int> Train(std::span<const std::string> arguments) {
   WEIR_ASSIGN_OR_RETURN(const bench::TrainBenchOptions options, bench::ParseTrainBench(arguments));
   if (options.help_requested) {
-    std::fputs(bench::TrainBenchHelp().c_str(), stdout);
+    std::fputs(HelpOf("bench").c_str(), stdout);
     return 0;
   }
   return bench::RunTrainBench(options);
@@ -38,7 +33,7 @@ absl::StatusOr<int> Alone(std::span<const std::string> arguments) {
 absl::StatusOr<int> RunBench(std::span<const std::string> arguments) {
   const std::string what = arguments.empty() ? "" : arguments.front();
   if (what == "--help" || what == "-h") {
-    std::fputs(kUsage, stdout);
+    std::fputs(HelpOf("bench").c_str(), stdout);
     return 0;
   }
   if (what == "train") return Train(arguments.subspan(1));

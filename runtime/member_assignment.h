@@ -26,6 +26,10 @@ struct MemberAssignment {
 
   std::vector<std::string> job_flags;  ///< ToFlags of the job's options
 
+  /// Not empty: this worker is somebody else's program, with its arguments, and this its TF_CONFIG.
+  std::vector<std::string> program;
+  std::string tf_config;
+
   /// The variable's value, and back. Errors: kInvalidArgument (exit 2).
   std::string ToText() const;
   static absl::StatusOr<MemberAssignment> FromText(const std::string& text);

@@ -115,12 +115,10 @@ absl::StatusOr<TrainBenchOptions> ParseTrainBench(std::span<const std::string> a
   return options;
 }
 
-std::string TrainBenchHelp() {
+std::vector<FlagText> TrainBenchFlagTexts() {
   TrainBenchOptions defaults;
   Lists lists;
-  return absl::StrCat(
-      "weir bench train [FLAGS]: a worker's steps/s with and without parameter servers\n",
-      FlagsHelp(TrainFlags(defaults, lists)));
+  return Describe(TrainFlags(defaults, lists));
 }
 
 absl::StatusOr<AloneOptions> ParseAlone(std::span<const std::string> arguments) {

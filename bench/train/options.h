@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/config/flag_table.h"
 #include "common/config/job_options.h"
 
 namespace weir::bench {
@@ -34,7 +35,7 @@ struct TrainBenchOptions {
 
 /// Errors: kInvalidArgument (exit 2) listing every mistake.
 absl::StatusOr<TrainBenchOptions> ParseTrainBench(std::span<const std::string> arguments);
-std::string TrainBenchHelp();
+std::vector<FlagText> TrainBenchFlagTexts();
 
 /// What one trainer without ps is told, `weir bench alone`: the bench starts it by itself.
 struct AloneOptions {

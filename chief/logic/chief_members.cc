@@ -55,6 +55,7 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.model_dir_nonce = options_.model_dir_nonce;
   reply.resume_checkpoint = options_.resume_checkpoint;
   reply.start_step = options_.start_step.value();
+  reply.transport = options_.transport;
   if (request.role == wire::Role::Ps) DismissMismatchedWorkers();
   Advance(now);
   return reply;

@@ -42,7 +42,7 @@ struct RunConfig {
 ///
 /// Logs to stderr. The cluster token comes from WEIR_TOKEN. SIGTERM and SIGINT end it in order.
 /// Returns OK at the job's end; errors carry the exit code that `weir run` would have
-/// (common/base/exit_code.h): kInvalidArgument listing all mistakes of the configuration (2), bad
+/// (weir/exit_code.h): kInvalidArgument listing all mistakes of the configuration (2), bad
 /// data or checkpoint (3), a lost peer (4).
 absl::Status TrainAndEvaluate(const Job& job, const TrainSpec& train, const EvalSpec& eval,
                               const RunConfig& config);

@@ -42,7 +42,7 @@ class DataClient::Impl {
 
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
-    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
+    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, AwaitStep(completed, &weights));
     if (step.has_value()) WEIR_RETURN_IF_ERROR(AwaitPull());
     return step;
   }
@@ -60,10 +60,14 @@ class DataClient::Impl {
     return logic().ticket_result()->status();
   }
 
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed) {
+    return AwaitStep(completed, nullptr);
+  }
+
   absl::StatusOr<std::optional<Step>> BeginStep(std::optional<Step> completed,
                                                 ParameterBuffer& weights,
                                                 const ParameterBuffer& gradients) {
-    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
+    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, AwaitStep(completed, &weights));
     if (!step.has_value()) return step;
     weights_ = &weights;
     engine_.PushFrom(&gradients);
@@ -116,14 +120,20 @@ class DataClient::Impl {
  private:
   ClientLogic& logic() { return engine_.logic(); }
 
-  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed,
-                                               ParameterBuffer& weights) {
+  /// `weights` null: the ticket alone.
+  absl::StatusOr<std::optional<Step>> AwaitStep(std::optional<Step> completed,
+                                                ParameterBuffer* weights) {
     WEIR_RETURN_IF_ERROR(NoStepUnderWay());
     if (engine_.interrupted()) return absl::CancelledError("the worker was told to take no step");
-    const bool followed = std::exchange(followed_into_, nullptr) == &weights;
-    engine_.PullInto(&weights);
-    logic().StartNextStep(MonotonicNow(), completed,
-                          followed ? NextWeights::kFollowed : NextWeights::kPullAll, patience_);
+    const ParameterBuffer* const followed = std::exchange(followed_into_, nullptr);
+    engine_.PullInto(weights);
+    NextWeights how = NextWeights::kPullAll;
+    if (weights == nullptr) {
+      how = NextWeights::kNone;
+    } else if (followed == weights) {
+      how = NextWeights::kFollowed;
+    }
+    logic().StartNextStep(MonotonicNow(), completed, how, patience_);
     engine_.RunUntil([this] {
       TellOfRenewals();
       return logic().next_step_result().has_value();
@@ -219,6 +229,9 @@ absl::Status DataClient::Push(const ParameterBuffer& gradients, Step step) {
 absl::StatusOr<std::optional<Step>> DataClient::NextStep(std::optional<Step> completed,
                                                          ParameterBuffer& weights) {
   return impl_->NextStep(completed, weights);
+}
+absl::StatusOr<std::optional<Step>> DataClient::TakeStep(std::optional<Step> completed) {
+  return impl_->TakeStep(completed);
 }
 absl::Status DataClient::Release(std::optional<Step> completed) {
   return impl_->Release(completed);

@@ -66,7 +66,7 @@ class DataClient {
   /// Registered memory for weights or gradients of this client's model.
   absl::StatusOr<ParameterBuffer> AllocateParameters();
 
-  // None of these four may be called between a BeginStep that granted a step and its FinishStep
+  // None of these five may be called between a BeginStep that granted a step and its FinishStep
   // (kFailedPrecondition); but Release may, while no tensor was pushed.
 
   /// Fills `weights` with every block's current values: each block is of one version, and contains
@@ -83,6 +83,12 @@ class DataClient {
   /// Errors: kCancelled after Interrupt; the client is then as good as before.
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights);
+
+  /// NextStep without the pull, for who computes from weights that it pulled before.
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed);
+
+  /// NextStep without the pull, for who computes from weights that it pulled before.
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed);
 
   /// Reports `completed` and gives back the step that this worker holds, for others to take.
   absl::Status Release(std::optional<Step> completed);

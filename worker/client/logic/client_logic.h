@@ -58,6 +58,7 @@ struct TicketResult {
 /// Where the next step's weights come from.
 enum class NextWeights {
   kPullAll,   ///< a pull of everything
+  kNone,      ///< the caller has its own: the ticket alone
   kFollowed,  ///< the pull that followed the last exchange, which must have ended well
 };
 

@@ -10,6 +10,7 @@ void StepOperation::Start(absl::Time now, std::optional<Step> completed, NextWei
   assert(!active_);
   active_ = true;
   completed_ = completed;
+  weights_ = weights;
   patience_ = patience;
   pulled_at_.reset();
   result_.reset();
@@ -17,7 +18,7 @@ void StepOperation::Start(absl::Time now, std::optional<Step> completed, NextWei
   RequestTicket(now);
   if (weights == NextWeights::kPullAll) {
     pull_.Start(now, now + patience);
-  } else {
+  } else if (weights == NextWeights::kFollowed) {
     pull_.Extend(now + patience);
   }
   Proceed(now);
@@ -33,7 +34,7 @@ void StepOperation::Interrupt() {
 
 void StepOperation::Proceed(absl::Time now) {
   if (!active_) return;
-  if (!pulled_at_ && pull_.result()) {
+  if (weights_ != NextWeights::kNone && !pulled_at_ && pull_.result()) {
     if (!pull_.result()->ok()) return GiveUp(*pull_.result());
     pulled_at_ = now;
   }

@@ -45,6 +45,7 @@ class StepOperation {
   PullOperation& pull_;
   bool active_ = false;
   std::optional<Step> completed_;
+  NextWeights weights_ = NextWeights::kPullAll;
   absl::Duration patience_;
   std::optional<absl::Time> pulled_at_;  // since the start
   std::uint64_t renewals_ = 0;
