@@ -19,7 +19,7 @@ constexpr char kHelp[] =
   local        a whole cluster on this machine: chief, ps, workers, evaluator
   run          one role of a cluster, from TF_CONFIG
   status       what a running job is doing: weir status --chief HOST:PORT [--json]
-  checkpoint   ls DIR | show CHECKPOINT: what a model directory or a checkpoint holds
+  checkpoint   ls | show | verify | diff | export | import: look at checkpoints, move them
   version      this program's version and its UCX's
 
 `weir COMMAND --help` lists the flags of local and run.
