@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "common/base/log.h"
+#include "common/checkpoint/checkpoint_directory.h"
+#include "common/checkpoint/checkpoint_name.h"
 #include "common/config/mistakes.h"
 #include "common/config/nearest.h"
 #include "weir/exit_code.h"
@@ -48,6 +50,21 @@ int Unknown(const std::string& name) {
                                " (", absl::StrJoin(names, ", "), ")"));
 }
 
+/// The likeliest slip: a model directory where one of its checkpoints is meant.
+absl::Status CheckIsNoModelDir(const CheckpointVerb& verb, std::span<const std::string> operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (verb.operands[i] == "MODEL_DIR" || StepOfCheckpointFolder(operands[i])) continue;
+    const auto newest = NewestCheckpoint(operands[i]);
+    if (!newest.ok() || !newest->has_value()) continue;
+    return WithExitCode(
+        absl::InvalidArgumentError(absl::StrCat(
+            operands[i], " is a model directory: name one of its checkpoints, such as ",
+            (*newest)->path)),
+        ExitCode::kBadUsage);
+  }
+  return absl::OkStatus();
+}
+
 int RunVerb(const CheckpointVerb& verb, std::span<const std::string> arguments) {
   CheckpointFlags values;
   const FlagTable flags = verb.flags(values);
@@ -61,7 +78,8 @@ int RunVerb(const CheckpointVerb& verb, std::span<const std::string> arguments) 
     mistakes.Add("usage", absl::StrCat("weir checkpoint ", Usage(verb), "; found ",
                                        parsed.positionals.size(), " operands"));
   }
-  const absl::Status status = mistakes.ToStatus(absl::StrCat("weir checkpoint ", verb.name));
+  absl::Status status = mistakes.ToStatus(absl::StrCat("weir checkpoint ", verb.name));
+  if (status.ok()) status = CheckIsNoModelDir(verb, parsed.positionals);
   return status.ok() ? verb.run(parsed.positionals, values) : Fail(status);
 }
 
