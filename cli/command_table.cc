@@ -26,7 +26,7 @@ const std::vector<Command>& Commands() {
       {"run", "[FLAGS]", "one role of a cluster, as TF_CONFIG says", Run, RunFlagTexts},
       {"status", "--chief HOST:PORT [FLAGS]", "what a running job is doing", Status,
        StatusFlagTexts},
-      {"checkpoint", "ls DIR | show CHECKPOINT", "what a model directory or a checkpoint holds",
+      {"checkpoint", "ls|show|verify|diff|export|import ...", "look at checkpoints, move them",
        Checkpoint, nullptr},
       {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
        Config, ConfigFlagTexts},
