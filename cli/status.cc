@@ -18,11 +18,14 @@
 namespace weir::cli {
 namespace {
 
-constexpr char kUsage[] = "usage: weir status --chief HOST:PORT [--json] [--token-file FILE]";
+constexpr char kUsage[] =
+    "usage: weir status --chief HOST:PORT [--json] [--token-file FILE]\n"
+    "                   [--tls-cert FILE --tls-key FILE --tls-ca FILE]";
 
 struct StatusArguments {
   std::string chief;
   std::string token_file;
+  rpc::TlsFiles tls;
   bool json = false;
 };
 
@@ -49,6 +52,9 @@ absl::StatusOr<StatusArguments> Parse(std::span<const std::string> arguments) {
     if (flag == "--watch") return BadUsage("--watch is not in this version");
     std::string* target = flag == "--chief"        ? &parsed.chief
                           : flag == "--token-file" ? &parsed.token_file
+                          : flag == "--tls-cert"   ? &parsed.tls.cert
+                          : flag == "--tls-key"    ? &parsed.tls.key
+                          : flag == "--tls-ca"     ? &parsed.tls.ca
                                                    : nullptr;
     if (target == nullptr) return BadUsage(absl::StrCat("unknown argument ", arguments[i]));
     if (!has_value && i + 1 == arguments.size()) {
@@ -115,8 +121,9 @@ absl::StatusOr<std::string> Ask(std::span<const std::string> arguments) {
   WEIR_ASSIGN_OR_RETURN(const std::string token, parsed.token_file.empty()
                                                      ? TokenOf(ProcessEnvironment())
                                                      : ReadTokenFile(parsed.token_file));
-  const auto chief =
-      rpc::ChiefClient::Create({.address = parsed.chief, .peer = "chief", .token = token});
+  WEIR_ASSIGN_OR_RETURN(const auto tls, rpc::TlsIdentity::Load(parsed.tls));
+  const auto chief = rpc::ChiefClient::Create(
+      {.address = parsed.chief, .peer = "chief", .token = token, .tls = tls});
   WEIR_ASSIGN_OR_RETURN(const wire::StatusReplyT status, chief->GetStatus(absl::Seconds(3)));
   return parsed.json ? AsJson(status) : AsTable(status);
 }

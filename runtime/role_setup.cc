@@ -33,6 +33,11 @@ wire::Role WireRole(RoleType role) {
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& options) {
+  return rpc::TlsIdentity::Load(
+      {.cert = options.tls_cert, .key = options.tls_key, .ca = options.tls_ca});
+}
+
 std::string SharedSettings(const RoleSetup& setup) {
   const JobOptions& o = setup.options;
   return absl::StrCat("job ", o.job, ", ", setup.cluster.ps_count(), " ps, max_steps ",

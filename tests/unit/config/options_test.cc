@@ -189,9 +189,6 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--mode", "Async"}, "--mode: \"Async\" is not a mode"},
       {{"--optimizer", "adam"}, "--optimizer: \"adam\" is not in this version; it has sgd"},
       {{"--config", "f"}, "--config: not in this version"},
-      {{"--tls-cert", "f"}, "--tls-cert: not in this version"},
-      {{"--tls-key=f"}, "--tls-key: not in this version"},
-      {{"--tls-ca", "f"}, "--tls-ca: not in this version"},
       {{"--eval-every-steps", "5"}, "--eval-every-steps: not in this version"},
       {{"--backups", "1"}, "--backups: 1 is not in this version"},
       {{"--backups", "2"}, "--backups: \"2\" is not in 0..1"},
@@ -365,6 +362,9 @@ JobOptions NothingAsByDefault() {
   job.net_devices = "lo";
   job.ucx_port_range = "1-2";
   job.token = "secret";
+  job.tls_cert = "c.pem";
+  job.tls_key = "k.pem";
+  job.tls_ca = "a.pem";
   job.end_linger = absl::Milliseconds(1);
   job.start_deadline = absl::Seconds(1.1);
   job.lease = absl::Seconds(3.3);
