@@ -30,6 +30,7 @@ absl::StatusOr<RoleEnd> EvaluatorRole::Work() {
                                           setup_.options.eval_steps));
   WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
                                                  .token = setup_.options.token,
+                                                 .tls = setup_.tls,
                                                  .join = JoinRequestOf(setup_),
                                                  .start_deadline = setup_.options.start_deadline},
                                                 &StopSignal::received));

@@ -26,8 +26,10 @@ class ShardCaller {
       if (member->role == wire::Role::Ps) addresses[member->index] = member->address;
     }
     for (const auto& [index, address] : addresses) {
-      clients_.push_back(rpc::ShardClient::Create(
-          {.address = address, .peer = absl::StrCat("ps ", index), .token = setup.options.token}));
+      clients_.push_back(rpc::ShardClient::Create({.address = address,
+                                                   .peer = absl::StrCat("ps ", index),
+                                                   .token = setup.options.token,
+                                                   .tls = setup.tls}));
     }
   }
 
@@ -54,6 +56,7 @@ absl::Status WorkerMember::Join() {
   incarnation_ = Incarnation(join.incarnation);
   WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
                                                  .token = setup_.options.token,
+                                                 .tls = setup_.tls,
                                                  .join = join,
                                                  .start_deadline = setup_.options.start_deadline},
                                                 interrupted_));

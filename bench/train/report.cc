@@ -16,12 +16,9 @@ struct Phase {
   const char* name;
   absl::Duration PhaseTimes::*time;
 };
-constexpr Phase kPhases[] = {{"data", &PhaseTimes::data},
-                             {"ticket", &PhaseTimes::ticket},
-                             {"pull", &PhaseTimes::pull},
-                             {"forward", &PhaseTimes::forward},
-                             {"backward", &PhaseTimes::backward},
-                             {"push", &PhaseTimes::push}};
+constexpr Phase kPhases[] = {{"data", &PhaseTimes::data},         {"ticket", &PhaseTimes::ticket},
+                             {"pull", &PhaseTimes::pull},         {"forward", &PhaseTimes::forward},
+                             {"backward", &PhaseTimes::backward}, {"push", &PhaseTimes::push}};
 
 template <typename Figure>
 double MedianOf(const std::vector<Pair>& pairs, Figure figure) {
