@@ -38,11 +38,12 @@ BarePrimitives::BarePrimitives() {
 }
 
 memory BarePrimitives::New(const memory::desc& desc) {
-  memory made(desc, engine_, buffers_.Take(desc.get_size()));
+  const std::size_t size = desc.get_size();
+  memory made(desc, engine_, buffers_.Take(size));
   auto* const bytes = static_cast<unsigned char*>(made.get_data_handle());
   const bool floats = desc.data_type() == kF32;
   std::uniform_real_distribution<float> uniform(-1, 1);
-  for (std::size_t i = 0; i < desc.get_size(); i += floats ? sizeof(float) : 1) {
+  for (std::size_t i = 0; i < size; i += floats ? sizeof(float) : 1) {
     if (floats) *reinterpret_cast<float*>(bytes + i) = uniform(random_);
     if (!floats) bytes[i] = 0;
   }
