@@ -87,9 +87,6 @@ class DataClient {
   /// NextStep without the pull, for who computes from weights that it pulled before.
   absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed);
 
-  /// NextStep without the pull, for who computes from weights that it pulled before.
-  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed);
-
   /// Reports `completed` and gives back the step that this worker holds, for others to take.
   absl::Status Release(std::optional<Step> completed);
 
