@@ -5,12 +5,12 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/strict_json.h"
 #include "common/checkpoint/safetensors_dtype.h"
+#include "common/checkpoint/text_table.h"
 
 namespace weir {
 namespace {
@@ -21,10 +21,6 @@ using nlohmann::json;
 constexpr JsonLimits kHeaderLimits{
     .bytes = kMaxSafetensorsHeaderBytes, .depth = 8, .values = 16'000'000};
 
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(name), "'");
-}
-
 template <typename... Parts>
 absl::Status Bad(const Parts&... parts) {
   return absl::DataLossError(absl::StrCat(parts...));
@@ -33,7 +29,7 @@ absl::Status Bad(const Parts&... parts) {
 absl::Status DecodeMetadata(const json& value, std::map<std::string, std::string>& metadata) {
   if (!value.is_object()) return Bad("__metadata__ is not an object");
   for (const auto& [key, text] : value.items()) {
-    if (!text.is_string()) return Bad("__metadata__ key ", Quoted(key), " is not a string");
+    if (!text.is_string()) return Bad("__metadata__ key ", QuotedName(key), " is not a string");
     metadata.emplace(key, text.get<std::string>());
   }
   return absl::OkStatus();
@@ -45,7 +41,7 @@ absl::StatusOr<std::vector<std::int64_t>> DecodeShape(const std::string& name, c
     if (!dimension.is_number_unsigned() ||
         dimension.get<std::uint64_t>() >
             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return Bad("entry ", Quoted(name), ": a dimension is not an integer from 0 to 2^63 - 1");
+      return Bad("entry ", QuotedName(name), ": a dimension is not an integer from 0 to 2^63 - 1");
     }
     shape.push_back(dimension.get<std::int64_t>());
   }
@@ -53,19 +49,19 @@ absl::StatusOr<std::vector<std::int64_t>> DecodeShape(const std::string& name, c
 }
 
 absl::StatusOr<SafetensorsEntry> DecodeEntry(const std::string& name, const json& value) {
-  if (!value.is_object()) return Bad("entry ", Quoted(name), " is not an object");
+  if (!value.is_object()) return Bad("entry ", QuotedName(name), " is not an object");
   const auto dtype = value.find("dtype");
   const auto shape = value.find("shape");
   const auto offsets = value.find("data_offsets");
   if (dtype == value.end() || !dtype->is_string()) {
-    return Bad("entry ", Quoted(name), " has no dtype that is a string");
+    return Bad("entry ", QuotedName(name), " has no dtype that is a string");
   }
   if (shape == value.end() || !shape->is_array()) {
-    return Bad("entry ", Quoted(name), " has no shape that is a list");
+    return Bad("entry ", QuotedName(name), " has no shape that is a list");
   }
   if (offsets == value.end() || !offsets->is_array() || offsets->size() != 2 ||
       !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned()) {
-    return Bad("entry ", Quoted(name), " has no data_offsets that are two integers from 0");
+    return Bad("entry ", QuotedName(name), " has no data_offsets that are two integers from 0");
   }
   SafetensorsEntry entry;
   entry.name = name;
@@ -74,9 +70,9 @@ absl::StatusOr<SafetensorsEntry> DecodeEntry(const std::string& name, const json
   entry.begin = (*offsets)[0].get<std::uint64_t>();
   entry.end = (*offsets)[1].get<std::uint64_t>();
   const absl::StatusOr<std::uint64_t> bytes = SafetensorsBytes(entry.dtype, entry.shape);
-  if (!bytes.ok()) return Bad("entry ", Quoted(name), ": ", bytes.status().message());
+  if (!bytes.ok()) return Bad("entry ", QuotedName(name), ": ", bytes.status().message());
   if (entry.end < entry.begin || entry.end - entry.begin != *bytes) {
-    return Bad("entry ", Quoted(name), ": data_offsets [", entry.begin, ",", entry.end,
+    return Bad("entry ", QuotedName(name), ": data_offsets [", entry.begin, ",", entry.end,
                "] do not hold the ", *bytes, " bytes of its dtype and shape");
   }
   return entry;
@@ -86,9 +82,9 @@ absl::Status CheckTiling(std::span<const SafetensorsEntry> entries, std::uint64_
   std::uint64_t covered = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != covered) {
-      return Bad("entry ", Quoted(entry.name), " begins at byte ", entry.begin, " of the data, ",
-                 entry.begin > covered ? "after a hole" : "inside another entry", ": expected ",
-                 covered);
+      return Bad("entry ", QuotedName(entry.name), " begins at byte ", entry.begin,
+                 " of the data, ", entry.begin > covered ? "after a hole" : "inside another entry",
+                 ": expected ", covered);
     }
     covered = entry.end;
   }

@@ -1,19 +1,15 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/strict_json.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/checkpoint/safetensors_dtype.h"
+#include "common/checkpoint/text_table.h"
 
 namespace weir {
 namespace {
-
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(name), "'");
-}
 
 absl::StatusOr<std::string> FormatEntry(const SafetensorsEntry& entry) {
   WEIR_ASSIGN_OR_RETURN(std::string text, QuoteJson(entry.name));
@@ -45,12 +41,12 @@ absl::Status PlaceEntries(std::vector<SafetensorsEntry>& entries) {
     if (entry.name.empty() || entry.name == kSafetensorsMetadataKey ||
         !names.insert(entry.name).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("entry ", Quoted(entry.name), ": an empty, reserved or duplicate name"));
+          absl::StrCat("entry ", QuotedName(entry.name), ": an empty, reserved or duplicate name"));
     }
     const absl::StatusOr<std::uint64_t> bytes = SafetensorsBytes(entry.dtype, entry.shape);
     if (!bytes.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("entry ", Quoted(entry.name), ": ", bytes.status().message()));
+          absl::StrCat("entry ", QuotedName(entry.name), ": ", bytes.status().message()));
     }
     entry.begin = position;
     if (__builtin_add_overflow(position, *bytes, &position)) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/manifest.h"
@@ -55,8 +56,8 @@ std::string AsText(const std::string& checkpoint, const Manifest& manifest,
                    const std::vector<std::string>& states) {
   Rows tensors = {{"tensor", "dtype", "shape", "elements"}};
   for (const TensorSpec& tensor : manifest.tensors) {
-    tensors.push_back(
-        {tensor.name, "F32", ShapeText(tensor.shape), absl::StrCat(tensor.elements())});
+    tensors.push_back({absl::Utf8SafeCHexEscape(tensor.name), "F32", ShapeText(tensor.shape),
+                       absl::StrCat(tensor.elements())});
   }
   Rows files = {{"file", "bytes", "entries", "state"}};
   for (std::size_t i = 0; i < states.size(); ++i) {

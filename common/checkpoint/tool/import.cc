@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -49,8 +48,7 @@ absl::Status CheckDtypes(const SafetensorsFile& file, bool convert) {
     if (entry.dtype == "F32" || (convert && ConvertsToFloat(entry.dtype))) continue;
     convertible = convertible && ConvertsToFloat(entry.dtype);
     if (++count > kMaxNamed) continue;
-    absl::StrAppend(&others, count == 1 ? "" : ", ", "'", absl::Utf8SafeCHexEscape(entry.name),
-                    "' is ", entry.dtype);
+    absl::StrAppend(&others, count == 1 ? "" : ", ", QuotedName(entry.name), " is ", entry.dtype);
   }
   if (count == 0) return absl::OkStatus();
   if (count > kMaxNamed) absl::StrAppend(&others, " and ", count - kMaxNamed, " more");
@@ -83,8 +81,8 @@ absl::StatusOr<Step> StepFor(const SafetensorsFile& file, const ImportOptions& o
   if (found == file.header().metadata.end()) return Step(0);
   std::uint64_t step = 0;
   if (absl::SimpleAtoi(found->second, &step)) return Step(step);
-  return BadFile(file.path(), "its metadata says step '", absl::Utf8SafeCHexEscape(found->second),
-                 "', no number: give --step");
+  return BadFile(file.path(), "its metadata says step ", QuotedName(found->second),
+                 ", no number: give --step");
 }
 
 std::string JobFor(const SafetensorsFile& file, const ImportOptions& options) {

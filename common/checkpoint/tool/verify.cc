@@ -14,6 +14,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/safetensors_file.h"
 #include "common/checkpoint/shard_file_entries.h"
+#include "common/checkpoint/text_table.h"
 
 namespace weir {
 namespace {
@@ -99,8 +100,8 @@ class CheckpointVerifier {
     }
     for (std::size_t i = 0; i < stored.size(); ++i) {
       if (known[i]) continue;
-      result_.AddProblem(absl::StrCat(file.path(), ": entry '", stored[i].name,
-                                      "' is not what the manifest says"));
+      result_.AddProblem(absl::StrCat(file.path(), ": entry ", QuotedName(stored[i].name),
+                                      " is not what the manifest says"));
     }
   }
 
@@ -109,11 +110,11 @@ class CheckpointVerifier {
     const absl::StatusOr<std::uint64_t> found = scan_.Scan(file, at, values);
     if (!found.ok()) return result_.AddProblem(found.status().message());
     if (*found == entry.checksum) return;
-    result_.AddProblem(absl::StrCat(file.path(), ": tensor '", entry.tensor, "', elements ",
-                                    entry.offset, " to ", entry.offset + entry.elements - 1,
-                                    ": wrong checksum: expected ",
-                                    absl::Hex(entry.checksum, absl::kZeroPad16), ", found ",
-                                    absl::Hex(*found, absl::kZeroPad16)));
+    result_.AddProblem(
+        absl::StrCat(file.path(), ": tensor ", QuotedName(entry.tensor), ", elements ",
+                     entry.offset, " to ", entry.offset + entry.elements - 1,
+                     ": wrong checksum: expected ", absl::Hex(entry.checksum, absl::kZeroPad16),
+                     ", found ", absl::Hex(*found, absl::kZeroPad16)));
   }
 
   const Manifest& manifest_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/text_table.h"
 #include "common/checkpoint/tool/verify.h"
 #include "weir/exit_code.h"
 
@@ -20,7 +21,7 @@ std::string AsText(const Verification& v) {
   const std::size_t shown = std::min(v.not_finite.size(), kMaxShownProblems);
   for (std::size_t i = 0; i < shown; ++i) {
     const Verification::Values& values = v.not_finite[i];
-    absl::StrAppend(&text, "warning: tensor '", values.tensor, "' has ", values.count.nan,
+    absl::StrAppend(&text, "warning: tensor ", QuotedName(values.tensor), " has ", values.count.nan,
                     " NaN and ", values.count.infinite, " infinite values\n");
   }
   if (v.not_finite.size() > shown) {

@@ -3,11 +3,12 @@
 
 #include <sys/resource.h>
 
-#include <filesystem>
+#include <cmath>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_directory.h"
+#include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/tool/diff.h"
 #include "common/checkpoint/tool/import.h"
 #include "common/checkpoint/tool/verify.h"
@@ -84,6 +85,33 @@ TEST_F(FileMutationTest, AnImportIsWholeOrLeavesNoCheckpoint) {
   }
   EXPECT_GT(imported, 0);
   EXPECT_GT(refused, 0);
+}
+
+TEST_F(FileMutationTest, WhatVerifyFindsSoundCanBeRestored) {
+  const auto checkpoint = WriteSample(folder_.path(), Step(1), 2);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  const std::string path = *checkpoint + "/manifest.json";
+  const std::string valid = ReadText(path);
+  int sound = 0;
+  for (int seed = 0; seed < kMutations / 10; ++seed) {  // each reads all weights
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937 random(static_cast<unsigned>(seed));
+    WriteText(path, Mutate(valid, random));
+    if (VerifyPath(*checkpoint).problem_count > 0) continue;
+    ++sound;
+    auto reader = CheckpointReader::Open(*checkpoint);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_TRUE(reader->VerifyAll().ok());
+  }
+  EXPECT_GT(sound, 0);
+  EXPECT_LT(sound, kMutations / 10);
+}
+
+TEST_F(FileMutationTest, NamesCannotWriteToTheTerminal) {
+  WriteTensorFile(file_, {{"\x1b[2J", "F32", {1}, BytesOf<float>({NAN})}});
+  const std::string text = ReportOn(VerifyPath(file_), ReportFormat::kText).text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_NE(text.find("[2J"), std::string::npos) << text;
 }
 
 TEST_F(FileMutationTest, DeclaredSizesAllocateNothing) {
