@@ -73,6 +73,7 @@ absl::StatusOr<DataClient*> WorkerMember::Connect() {
   // Whatever came while the connections were made.
   if (inbox_.view.has_value()) client_->OnView(ViewNumber(inbox_.view->number));
   if (inbox_.end.has_value()) client_->Abort(absl::UnavailableError(inbox_.end->reason));
+  if (interrupted()) client_->Interrupt();
   return client_.get();
 }
 
@@ -198,6 +199,7 @@ void WorkerMember::Leave(const RoleEnd& end) {
 
 void WorkerMember::Wake() {
   MutexLock lock(&mutex_);
+  if (client_ != nullptr && interrupted()) client_->Interrupt();
   changed_.NotifyAll();
 }
 
