@@ -26,7 +26,7 @@ std::string Argument(const std::string& text) {
 std::string Head(const std::string& page, const std::string& summary) {
   return absl::StrCat(".\\\" Written by `weir generate man`.\n.TH ",
                       Argument(absl::AsciiStrToUpper(page)), " 1 \"\" \"weir ", WEIR_VERSION,
-                      "\" \"User Commands\"\n.SH NAME\n", Escaped(page), " \\- ", Escaped(summary),
+                      "\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\n", Escaped(page), " \\- ", Escaped(summary),
                       "\n");
 }
 
