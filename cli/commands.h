@@ -38,5 +38,7 @@ int Bench(std::span<const std::string> arguments);
 int Checkpoint(std::span<const std::string> arguments);
 int Config(std::span<const std::string> arguments);
 std::vector<FlagText> ConfigFlagTexts();
+/// For the build: manual pages and completion. Not shown to people.
+int Generate(std::span<const std::string> arguments);
 
 }  // namespace weir::cli

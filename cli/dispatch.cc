@@ -52,6 +52,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (name == "--help" || name == "-h" || name == "help") return Help();
   if (name == "--version") name = "version";
   if (name == "member") return Member();
+  if (name == "generate") return Generate(rest);
   const auto found = std::ranges::find(Commands(), name, &Command::name);
   return found == Commands().end() ? Unknown(name) : found->run(rest);
 }

@@ -133,6 +133,48 @@ class LibraryTest(unittest.TestCase):
         self.assertTrue((self.installation.library / f"libweir.so.{version}").is_file())
 
 
+class PagesTest(unittest.TestCase):
+    """Manual pages and completion: they come from the tables of --help, and must read well where they land."""
+
+    def setUp(self):
+        self.installation = Installation.get()
+        self.commands = re.findall(r"^  (\w+) ", output_of(self.installation.weir, "--help"), re.M)
+        self.assertIn("local", self.commands)
+
+    def page(self, name):
+        return self.installation.prefix / "share/man/man1" / name
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_every_command_has_a_page_that_groff_takes(self):
+        for page in ["weir.1", *(f"weir-{command}.1" for command in self.commands)]:
+            done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-P-c", self.page(page)], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), page)
+            text = re.sub(r".\x08", "", done.stdout)  # bold is a letter over itself
+            self.assertIn("EXIT STATUS", text)
+            if page == "weir-local.1":
+                self.assertRegex(text, r"--batch-size N\n? +examples a step")
+            if page == "weir.1":
+                for command in self.commands:
+                    self.assertIn(f"weir {command}", text)
+
+    def complete(self, *words):
+        script = self.installation.prefix / "share/bash-completion/completions/weir"
+        output_of("bash", "-n", script)
+        quoted = " ".join(f"'{w}'" for w in ("weir", *words))
+        return output_of("bash", "-c", f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _weir; "
+                                       'printf "%s\\n" "${COMPREPLY[@]}"', cwd=ROOT).split()
+
+    def test_completion(self):
+        self.assertEqual(self.complete("lo"), ["local"])
+        self.assertEqual(self.complete("local", "--b"), ["--batch-size"])
+        self.assertEqual(self.complete("local", "--transport", "s"), ["shm"])
+        self.assertEqual(self.complete("run", "--data-dir", "exam"), ["examples"])
+        self.assertEqual(self.complete("run", "--max-steps", ""), [])
+        self.assertIn("show", self.complete("checkpoint", "s"))
+        self.assertNotIn("--ps", self.complete("run", "--p"))
+        self.assertIn("--ps", self.complete("local", "--p"))
+
+
 class InstalledTest(harness.ClusterTest):
     """Processes of the installation, in this test's folder."""
 
@@ -242,10 +284,13 @@ class ClientClusterTest(InstalledTest):
     def test_one_leaves_and_one_only_reads(self):
         roles = self.start_roles(3)
         contract = self.installation.program("client_contract")
-        workers = [self.start_worker(0, contract, "leave"), self.start_worker(1, contract, "read"),
-                   self.start_worker(2, self.installation.example("linear_regression"))]
+        # The reader holds the job open for the two that follow.
+        workers = [self.start_worker(1, contract, "read")]
+        roles["chief"].wait_for_line(r"training begins", 20)
+        workers.append(self.start_worker(0, contract, "leave"))
+        self.assert_exit(workers[1:], 0, 20)
+        workers.append(self.start_worker(2, self.installation.example("linear_regression")))
         self.assert_exit([*workers, *roles.values()], 0, 40)
-        self.assertIn("worker 0", roles["chief"].text())
         self.assertIn("400 steps, loss", workers[2].text())
 
     def trains(self, roles):

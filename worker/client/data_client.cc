@@ -42,9 +42,15 @@ class DataClient::Impl {
 
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
-    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, AwaitStep(completed, &weights));
+    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
     if (step.has_value()) WEIR_RETURN_IF_ERROR(AwaitPull());
     return step;
+  }
+
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed) {
+    WEIR_RETURN_IF_ERROR(MayTakeStep());
+    LetGoOfWeights();
+    return AwaitStep(completed, NextWeights::kNone);
   }
 
   absl::Status Release(std::optional<Step> completed) {
@@ -60,14 +66,10 @@ class DataClient::Impl {
     return logic().ticket_result()->status();
   }
 
-  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed) {
-    return AwaitStep(completed, nullptr);
-  }
-
   absl::StatusOr<std::optional<Step>> BeginStep(std::optional<Step> completed,
                                                 ParameterBuffer& weights,
                                                 const ParameterBuffer& gradients) {
-    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, AwaitStep(completed, &weights));
+    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
     if (!step.has_value()) return step;
     weights_ = &weights;
     engine_.PushFrom(&gradients);
@@ -120,20 +122,23 @@ class DataClient::Impl {
  private:
   ClientLogic& logic() { return engine_.logic(); }
 
-  /// `weights` null: the ticket alone.
-  absl::StatusOr<std::optional<Step>> AwaitStep(std::optional<Step> completed,
-                                                ParameterBuffer* weights) {
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed,
+                                               ParameterBuffer& weights) {
+    WEIR_RETURN_IF_ERROR(MayTakeStep());
+    const bool followed = std::exchange(followed_into_, nullptr) == &weights;
+    engine_.PullInto(&weights);
+    return AwaitStep(completed, followed ? NextWeights::kFollowed : NextWeights::kPullAll);
+  }
+
+  absl::Status MayTakeStep() {
     WEIR_RETURN_IF_ERROR(NoStepUnderWay());
-    if (engine_.interrupted()) return absl::CancelledError("the worker was told to take no step");
-    const ParameterBuffer* const followed = std::exchange(followed_into_, nullptr);
-    engine_.PullInto(weights);
-    NextWeights how = NextWeights::kPullAll;
-    if (weights == nullptr) {
-      how = NextWeights::kNone;
-    } else if (followed == weights) {
-      how = NextWeights::kFollowed;
-    }
-    logic().StartNextStep(MonotonicNow(), completed, how, patience_);
+    if (!engine_.interrupted()) return absl::OkStatus();
+    return absl::CancelledError("the worker was told to take no step");
+  }
+
+  absl::StatusOr<std::optional<Step>> AwaitStep(std::optional<Step> completed,
+                                                NextWeights weights) {
+    logic().StartNextStep(MonotonicNow(), completed, weights, patience_);
     engine_.RunUntil([this] {
       TellOfRenewals();
       return logic().next_step_result().has_value();

@@ -69,6 +69,15 @@ TEST_F(StepOperationTest, APullThatEndedLateIsFreshHoweverLongTheTicketTook) {
   EXPECT_EQ(client_.pull_result(), absl::OkStatus());
 }
 
+TEST_F(StepOperationTest, TheTicketAloneWhereNoWeightsAreWanted) {
+  Start(NextWeights::kNone);
+  EXPECT_THAT(AskedBlocks(1), IsEmpty());
+  Advance(absl::Seconds(1));
+  Reply(TicketOutcome::Granted, 1, 7);
+  EXPECT_EQ((*client_.next_step_result())->step, Step(7));
+  EXPECT_THAT(AskedBlocks(1), IsEmpty());
+}
+
 TEST_F(StepOperationTest, NothingIsPulledAgainWhenThereIsNoStep) {
   Start();
   PullAll();

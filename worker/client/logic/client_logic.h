@@ -58,8 +58,8 @@ struct TicketResult {
 /// Where the next step's weights come from.
 enum class NextWeights {
   kPullAll,   ///< a pull of everything
-  kNone,      ///< the caller has its own: the ticket alone
   kFollowed,  ///< the pull that followed the last exchange, which must have ended well
+  kNone,      ///< they are not wanted
 };
 
 /// The logic of one worker's pushes, pulls and tickets: at most one of each at a time. Sends within

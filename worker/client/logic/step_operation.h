@@ -44,8 +44,8 @@ class StepOperation {
   TicketOperation& ticket_;
   PullOperation& pull_;
   bool active_ = false;
-  std::optional<Step> completed_;
   NextWeights weights_ = NextWeights::kPullAll;
+  std::optional<Step> completed_;
   absl::Duration patience_;
   std::optional<absl::Time> pulled_at_;  // since the start
   std::uint64_t renewals_ = 0;
