@@ -36,7 +36,7 @@ std::string Help() {
 
 std::string Help(const CheckpointVerb& verb, const FlagTable& flags) {
   return absl::StrCat("usage: weir checkpoint ", Usage(verb), " [FLAGS]: ", verb.help, "\n\n",
-                      FlagsHelp(flags));
+                      FlagsHelp(Describe(flags)));
 }
 
 int BadUsage(const std::string& what) {

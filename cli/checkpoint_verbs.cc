@@ -77,8 +77,8 @@ absl::StatusOr<Imported> ImportAs(Operands operands, const CheckpointFlags& flag
   ImportOptions options{
       .step = flags.step, .convert = flags.convert, .job = flags.job, .model = std::nullopt};
   if (!flags.job.empty()) {
-    WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<Job> job, CreateJob(flags.job));
-    options.model = job->tensors();
+    WEIR_ASSIGN_OR_RETURN(const ChosenJob chosen, CreateJob(flags.job));
+    options.model = chosen.job->tensors();
   }
   return ImportSafetensors(operands[0], operands[1], options);
 }

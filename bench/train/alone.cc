@@ -39,7 +39,8 @@ class Trainer {
  public:
   static absl::StatusOr<Trainer> Create(const AloneOptions& options) {
     Trainer trainer(options.learning_rate);
-    WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<Job> job, CreateJob(kJob));
+    WEIR_ASSIGN_OR_RETURN(const ChosenJob chosen, CreateJob(kJob));
+    const Job* const job = chosen.job.get();
     const InputContext input{.data_dir = options.data_dir,
                              .batch_size = options.batch_size,
                              .worker = options.worker,
