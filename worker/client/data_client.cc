@@ -104,6 +104,7 @@ class DataClient::Impl : public ClientOutput, public net::TransportEvents {
   }
 
   std::uint64_t pushes_acknowledged() const { return logic_.pushes_acknowledged(); }
+  std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
 
  private:
   static constexpr absl::Duration kStaleAfter = absl::Milliseconds(20);
@@ -309,5 +310,6 @@ void DataClient::OnView(ViewNumber view) { impl_->OnView(view); }
 void DataClient::Abort(const absl::Status& why) { impl_->Abort(why); }
 std::vector<std::pair<ShardIndex, std::string>> DataClient::paths() const { return impl_->paths(); }
 std::uint64_t DataClient::pushes_acknowledged() const { return impl_->pushes_acknowledged(); }
+std::uint64_t DataClient::strangers_messages() const { return impl_->strangers_messages(); }
 
 }  // namespace weir
