@@ -2,69 +2,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chief/logic/member_id.h"
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "cli/status_arguments.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/config/environment.h"
-#include "common/config/token.h"
 #include "common/rpc/client.h"
-#include "weir/exit_code.h"
 
 namespace weir::cli {
 namespace {
-
-constexpr char kUsage[] =
-    "usage: weir status --chief HOST:PORT [--json] [--token-file FILE]\n"
-    "                   [--tls-cert FILE --tls-key FILE --tls-ca FILE]";
-
-struct StatusArguments {
-  std::string chief;
-  std::string token_file;
-  rpc::TlsFiles tls;
-  bool json = false;
-};
-
-absl::Status BadUsage(const std::string& what) {
-  return WithExitCode(absl::InvalidArgumentError(absl::StrCat(what, "\n", kUsage)),
-                      ExitCode::kBadUsage);
-}
-
-absl::StatusOr<StatusArguments> Parse(std::span<const std::string> arguments) {
-  StatusArguments parsed;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string flag = arguments[i];
-    std::string value;
-    bool has_value = false;
-    if (const auto equals = flag.find('='); equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-      has_value = true;
-    }
-    if (flag == "--json" && !has_value) {
-      parsed.json = true;
-      continue;
-    }
-    if (flag == "--watch") return BadUsage("--watch is not in this version");
-    std::string* target = flag == "--chief"        ? &parsed.chief
-                          : flag == "--token-file" ? &parsed.token_file
-                          : flag == "--tls-cert"   ? &parsed.tls.cert
-                          : flag == "--tls-key"    ? &parsed.tls.key
-                          : flag == "--tls-ca"     ? &parsed.tls.ca
-                                                   : nullptr;
-    if (target == nullptr) return BadUsage(absl::StrCat("unknown argument ", arguments[i]));
-    if (!has_value && i + 1 == arguments.size()) {
-      return BadUsage(absl::StrCat(flag, " needs a value"));
-    }
-    *target = has_value ? value : arguments[++i];
-  }
-  if (parsed.chief.empty()) return BadUsage("--chief is missing");
-  return parsed;
-}
 
 std::string AsJson(const wire::StatusReplyT& s) {
   nlohmann::json members = nlohmann::json::array();
@@ -116,27 +66,25 @@ std::string AsTable(const wire::StatusReplyT& s) {
   return text;
 }
 
-absl::StatusOr<std::string> Ask(std::span<const std::string> arguments) {
-  WEIR_ASSIGN_OR_RETURN(const StatusArguments parsed, Parse(arguments));
-  WEIR_ASSIGN_OR_RETURN(const std::string token, parsed.token_file.empty()
-                                                     ? TokenOf(ProcessEnvironment())
-                                                     : ReadTokenFile(parsed.token_file));
-  WEIR_ASSIGN_OR_RETURN(const auto tls, rpc::TlsIdentity::Load(parsed.tls));
+absl::StatusOr<std::string> Ask(const StatusArguments& arguments) {
+  WEIR_ASSIGN_OR_RETURN(const auto tls, rpc::TlsIdentity::Load(arguments.tls));
   const auto chief = rpc::ChiefClient::Create(
-      {.address = parsed.chief, .peer = "chief", .token = token, .tls = tls});
+      {.address = arguments.chief, .peer = "chief", .token = arguments.token, .tls = tls});
   WEIR_ASSIGN_OR_RETURN(const wire::StatusReplyT status, chief->GetStatus(absl::Seconds(3)));
-  return parsed.json ? AsJson(status) : AsTable(status);
+  return arguments.json ? AsJson(status) : AsTable(status);
 }
 
 }  // namespace
 
 int Status(std::span<const std::string> arguments) {
   StartLogging("status", LogLevel::kInfo);
-  if (!arguments.empty() && arguments[0] == "--help") {
-    std::puts(kUsage);
+  const auto parsed = ParseStatus(arguments, ProcessEnvironment());
+  if (!parsed.ok()) return Fail(parsed.status());
+  if (parsed->help_requested) {
+    std::fputs(HelpOf("status").c_str(), stdout);
     return 0;
   }
-  const auto text = Ask(arguments);
+  const auto text = Ask(*parsed);
   if (!text.ok()) return Fail(text.status());
   std::fputs(text->c_str(), stdout);
   return 0;

@@ -26,8 +26,11 @@ struct RoleEnd {
 struct RoleSetup {
   ClusterSpec cluster;
   JobOptions options;
-  const Job* job = nullptr;
+  std::string job_name;
+  const Job* job = nullptr;   ///< null in a program that uses weir::Client: it is `external`
+  bool tensors_only = false;  ///< no role of `weir` can train or evaluate the job
   const Layout* layout = nullptr;
+  bool external() const { return job == nullptr; }
   std::string own_address;                ///< host:port that this process serves at; empty: none
   std::uint64_t max_steps = 0;            ///< the options', or the job's own
   std::shared_ptr<rpc::TlsIdentity> tls;  ///< of the options' files; null: no TLS
@@ -41,6 +44,9 @@ absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& opti
 /// A readable line of the settings that all members must share, and its fingerprint.
 std::string SharedSettings(const RoleSetup& setup);
 std::uint64_t SettingsFingerprint(const RoleSetup& setup);
+
+/// The tensors and the number of ps, for people; cut short where there are many.
+std::string DescribeLayout(const Layout& layout);
 
 /// What this role says when it joins; `incarnation` new with every call.
 wire::JoinRequestT JoinRequestOf(const RoleSetup& setup);

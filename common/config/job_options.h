@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/base/log.h"
 
 namespace weir {
 
@@ -40,7 +41,8 @@ struct JobOptions {
   absl::Duration start_deadline = absl::Seconds(300);
   absl::Duration lease = absl::Seconds(5);
   absl::Duration grace = absl::Seconds(30);
-  bool verbose = false;  ///< debug lines too
+  LogLevel log_level = LogLevel::kInfo;  ///< the least that is logged
+  LogFormat log_format = LogFormat::kText;
 };
 
 }  // namespace weir

@@ -1,0 +1,58 @@
+#include "cli/status_arguments.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/config/address.h"
+#include "common/config/mistakes.h"
+#include "common/config/token.h"
+#include "common/config/token_flag.h"
+
+namespace weir::cli {
+namespace {
+
+absl::Status CheckAddress(const std::string& text) { return ParseAddress(text).status(); }
+
+FlagTable StatusFlags(StatusArguments& arguments) {
+  return {
+      {"--chief", "HOST:PORT", "where the job's chief serves", Text(arguments.chief, CheckAddress)},
+      {"--json", "", "one JSON object", Switch(arguments.json)},
+      {"--token-file", "FILE", "the cluster's token", TokenFileValue(arguments.token),
+       absl::StrCat("the variable ", kTokenVariable)},
+      {"--tls-cert", "FILE", "this process's certificate (PEM); TLS takes all three files",
+       Text(arguments.tls.cert), "no TLS"},
+      {"--tls-key", "FILE", "its private key", Text(arguments.tls.key), "no TLS"},
+      {"--tls-ca", "FILE", "whom the chief's certificate must lead to", Text(arguments.tls.ca),
+       "no TLS"},
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<StatusArguments> ParseStatus(std::span<const std::string> arguments,
+                                            const Environment& environment) {
+  StatusArguments result;
+  Mistakes mistakes;
+  const ParsedFlags parsed = ParseFlags(arguments, StatusFlags(result), mistakes);
+  result.help_requested = parsed.help_requested;
+  if (result.help_requested) return result;
+  for (const std::string& argument : parsed.positionals)
+    mistakes.Add(Quoted(argument), "is no flag; weir status takes flags only");
+  if (!parsed.given.contains("--chief"))
+    mistakes.Add("--chief", "is missing; write --chief HOST:PORT, the chief's address");
+  if (!parsed.given.contains("--token-file")) {
+    absl::StatusOr<std::string> token = TokenOf(environment);
+    if (token.ok()) {
+      result.token = *std::move(token);
+    } else {
+      mistakes.Add(kTokenVariable, token.status().message());
+    }
+  }
+  if (!mistakes.empty()) return mistakes.ToStatus("weir status");
+  return result;
+}
+
+std::vector<FlagText> StatusFlagTexts() {
+  StatusArguments defaults;
+  return Describe(StatusFlags(defaults));
+}
+
+}  // namespace weir::cli
