@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -14,7 +16,7 @@ struct Connection {
   WorkerIndex worker;
   Incarnation incarnation;
   net::PeerId peer;
-  std::uint64_t session = 0;
+  std::uint64_t session = 0;  ///< a secret of the two ends: never log it
 };
 
 /// The workers that are connected: at most one connection each, found by session (of a message), by
@@ -28,6 +30,8 @@ class PeerTable {
   void Remove(WorkerIndex worker);
 
   const Connection* OfSession(std::uint64_t session) const;
+  /// Whether it was one of the last connections that were removed: its messages may still arrive.
+  bool RecentlyRemoved(std::uint64_t session) const;
   const Connection* OfWorker(WorkerIndex worker) const;
   const Connection* OfPeer(net::PeerId peer) const;
   std::size_t max_workers() const { return by_worker_.size(); }
@@ -35,6 +39,9 @@ class PeerTable {
  private:
   std::vector<std::optional<Connection>> by_worker_;
   absl::flat_hash_map<std::uint64_t, WorkerIndex> by_session_;
+  static constexpr std::size_t kRemembered = 256;
+  std::vector<std::uint64_t> removed_;  // a ring of at most kRemembered
+  std::size_t next_removed_ = 0;
 };
 
 }  // namespace weir::ps

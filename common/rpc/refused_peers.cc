@@ -1,48 +1,36 @@
 #include "common/rpc/refused_peers.h"
 
+#include <cstdint>
 #include <map>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/base/occurrences.h"
 
 namespace weir::rpc {
 namespace {
 
-constexpr absl::Duration kQuiet = absl::Minutes(1);
-
-struct Said {
-  absl::Time at = absl::InfinitePast();
-  int since = 0;
-};
-
 class Refusals {
  public:
   void Log(const std::string& reason) {
-    int unsaid = 0;
+    std::uint64_t times = 0;
     {
       MutexLock lock(&mutex_);
-      Said& said = said_[reason];
-      const absl::Time now = MonotonicNow();
-      if (now - said.at < kQuiet) {
-        ++said.since;
-        return;
-      }
-      unsaid = std::exchange(said.since, 0);
-      said.at = now;
+      times = occurrences_[reason].Add(MonotonicNow());
     }
+    if (times == 0) return;
     LogWarning("TLS: the handshake with a peer failed: ", reason,
-               unsaid > 0 ? absl::StrCat(" (and ", unsaid, " more since this was said)") : "");
+               times > 1 ? absl::StrCat(" (", times, " times in the last minutes)") : "");
   }
 
  private:
   Mutex mutex_;
-  std::map<std::string, Said> said_ ABSL_GUARDED_BY(mutex_);  // OpenSSL's reasons are not many
+  // By reason: OpenSSL has not many.
+  std::map<std::string, Occurrences> occurrences_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -116,15 +116,23 @@ TlsFault OwnCertificate(SSL* ssl, const TlsMaterial& own) {
           false};
 }
 
+TlsFault FailedHandshake(SSL* ssl, const TlsMaterial& own) {
+  if (!AlertInQueue().empty()) return OwnCertificate(ssl, own);
+  const unsigned long error = ERR_peek_last_error();
+  // OpenSSL's word for bytes that are no TLS record.
+  if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER) {
+    return {"it does not speak TLS, and this process was told to (--tls-cert)", true};
+  }
+  const char* reason = ERR_reason_error_string(error);
+  return {absl::StrCat("the TLS handshake failed: ", reason ? reason : "no reason given"), false};
+}
+
 TlsFault TlsConnectionFault(TlsWire& wire, const TlsMaterial& own) {
   const End end = wire.Handshake();
   if (const long error = SSL_get_verify_result(wire.ssl()); error != X509_V_OK) {
     return PeersCertificate(wire.ssl(), error);
   }
-  if (end == End::kFailed) {
-    if (!AlertInQueue().empty()) return OwnCertificate(wire.ssl(), own);
-    return {"it does not speak TLS, and this process was told to (--tls-cert)", true};
-  }
+  if (end == End::kFailed) return FailedHandshake(wire.ssl(), own);
   if (end != End::kDone) return {};
   const End answered = wire.AwaitData();
   if (answered == End::kClosed || answered == End::kFailed) return OwnCertificate(wire.ssl(), own);

@@ -95,7 +95,10 @@ class TlsTest(harness.ClusterTest):
         half = (pki / "chief-0.pem").read_text()
         (pki / "chief-0.pem").write_text(half[:len(half) // 2])
         status = ["status", "--chief", self.chief, *self.authority.flags("operator")]
-        self.assertEqual(self.start("status", *status).wait(10), 0)
+        (pki / "operator.key").chmod(0o644)
+        first = self.start("status", *status)
+        self.assertEqual(first.wait(10), 0, first.text())
+        self.assertRegex(first.text(), "operator.key: everybody on this machine can read it")
         roles["chief 0"].wait_for_line("TLS: stays with the certificate it has: --tls-cert .*chief-0.pem", 10)
         self.authority.issue("chief-0")
         self.assertEqual(self.start("status", *status).wait(10), 0)

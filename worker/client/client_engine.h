@@ -50,6 +50,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
 
   bool interrupted();
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
+  std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
 
   // Any thread.
   void OnView(ViewNumber view);

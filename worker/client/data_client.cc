@@ -259,5 +259,8 @@ std::vector<std::pair<ShardIndex, std::string>> DataClient::paths() const {
 std::uint64_t DataClient::pushes_acknowledged() const {
   return impl_->engine().logic().pushes_acknowledged();
 }
+std::uint64_t DataClient::strangers_messages() const {
+  return impl_->engine().strangers_messages();
+}
 
 }  // namespace weir

@@ -132,6 +132,8 @@ class DataClient {
   /// How this client reaches each shard, for people.
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
   std::uint64_t pushes_acknowledged() const;
+  /// Messages that were dropped because they carried no session of this client (docs/security.md).
+  std::uint64_t strangers_messages() const;
 
  private:
   class Impl;

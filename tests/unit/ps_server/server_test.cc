@@ -167,7 +167,8 @@ class FakeWorker final : public net::TransportEvents {
   std::size_t answers_ = 0;
 };
 
-TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
+/// Both workers are in.
+wire::ViewT ViewOfTwo() {
   wire::ViewT view;
   view.number = 1;
   for (std::uint32_t index : {0, 1}) {
@@ -177,7 +178,25 @@ TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
     view.members.back()->incarnation = kIncarnation[index].value();
     view.members.back()->state = "joined";
   }
-  server_->OnView(view);
+  return view;
+}
+
+TEST_F(ServerTest, LateMessagesOfAClosedConnectionAreNoStrangers) {
+  server_->OnView(ViewOfTwo());
+  FakeWorker before(*fabric_, *server_, layout_, 0);
+  FakeWorker after(*fabric_, *server_, layout_, 0);
+  FakeWorker other(*fabric_, *server_, layout_, 1);
+  before.PullInAnotherView(1);
+  before.PullInAnotherView(1);
+  other.RoundTrip();
+  EXPECT_EQ(server_->strangers_messages(), 0U);
+  before.ReadAll();
+  EXPECT_EQ(before.answers(), 0U);
+  after.RoundTrip();
+}
+
+TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
+  server_->OnView(ViewOfTwo());
   FakeWorker deaf(*fabric_, *server_, layout_, 0);
   FakeWorker other(*fabric_, *server_, layout_, 1);
   // 6000 answers: 64 lie in its inbox, the others wait at the server, up to a limit.
