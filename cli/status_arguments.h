@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/config/environment.h"
 #include "common/config/flag_table.h"
+#include "common/rpc/tls_identity.h"
 
 namespace weir::cli {
 
@@ -14,6 +15,7 @@ namespace weir::cli {
 struct StatusArguments {
   std::string chief;  ///< host:port
   std::string token;  ///< from --token-file, else from WEIR_TOKEN
+  rpc::TlsFiles tls;
   bool json = false;
   bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };

@@ -140,8 +140,12 @@ class Client::Impl {
     const std::uint64_t acknowledged = data_->pushes_acknowledged();
     data_ = nullptr;
     member_->Disconnect();
-    member_->ReportFinished(clock_, acknowledged, loss_,
-                            none_left_ ? "no steps left" : "its program has finished");
+    wire::FinishedT finished;
+    finished.steps = clock_;
+    finished.pushes_acknowledged = acknowledged;
+    finished.final_loss = loss_;
+    finished.reason = none_left_ ? "no steps left" : "its program has finished";
+    member_->ReportFinished(std::move(finished));
     const RoleEnd end = WaitForEnd();
     member_->Leave(end);
     over_ = Finished();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 #include "common/config/choice_flags.h"
 #include "common/config/mistakes.h"
 #include "common/config/tf_config.h"
@@ -82,6 +83,10 @@ absl::StatusOr<RoleSetup> SetupOfClient(const ClientConfig& config,
   setup.options.net_devices = config.net_devices;
   setup.options.ucx_port_range = config.ucx_port_range;
   setup.options.start_deadline = config.start_deadline;
+  setup.options.tls_cert = config.tls_cert;
+  setup.options.tls_key = config.tls_key;
+  setup.options.tls_ca = config.tls_ca;
+  WEIR_ASSIGN_OR_RETURN(setup.tls, LoadTls(setup.options));
   return setup;
 }
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "runtime/child_process.h"
 #include "runtime/local_summary.h"
 #include "runtime/progress_display.h"
+#include "runtime/role_setup.h"
 #include "runtime/stop_signal.h"
 #include "runtime/tagged_output.h"
 #include "runtime/worker_program.h"
@@ -73,6 +75,7 @@ class LocalCluster {
  private:
   absl::Status Prepare() {
     WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(arguments_.job.summary));
+    WEIR_ASSIGN_OR_RETURN(tls_, LoadTls(arguments_.job));
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }
@@ -100,7 +103,10 @@ class LocalCluster {
       WEIR_RETURN_IF_ERROR(StartPrograms(base));
     }
     if (arguments_.evaluator) WEIR_RETURN_IF_ERROR(StartAs({RoleType::kEvaluator, 0}, base));
-    display_.Open(base.chief_address, arguments_.job.token);
+    display_.Open({.address = base.chief_address,
+                   .peer = "chief",
+                   .token = arguments_.job.token,
+                   .tls = tls_});
     return absl::OkStatus();
   }
 
@@ -133,6 +139,7 @@ class LocalCluster {
   }
 
   absl::Status Start(MemberAssignment assignment, int stdout_fd = -1) {
+    assignment.cpu = arguments_.pin.CpuOf(assignment.task);
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
     assignment.job_flags = ToFlags(job);
@@ -260,6 +267,7 @@ class LocalCluster {
   LocalArguments arguments_;
   const std::vector<std::string> command_;
   const std::vector<std::string> worker_program_;  // empty: workers are weir's own
+  std::shared_ptr<rpc::TlsIdentity> tls_;          // null: none
   std::string scratch_;
   StopSignal stop_;
   ProgressDisplay display_;

@@ -27,6 +27,7 @@ std::string MemberAssignment::ToText() const {
                         {"ps", ps},
                         {"workers", workers},
                         {"evaluator", evaluator},
+                        {"cpu", cpu},
                         {"parent", parent},
                         {"ready_fd", ready_fd},
                         {"flags", job_flags},
@@ -48,6 +49,7 @@ absl::StatusOr<MemberAssignment> MemberAssignment::FromText(const std::string& t
       assignment.ps = json.at("ps");
       assignment.workers = json.at("workers");
       assignment.evaluator = json.at("evaluator");
+      assignment.cpu = json.at("cpu");
       assignment.parent = json.at("parent");
       assignment.ready_fd = json.at("ready_fd");
       assignment.job_flags = json.at("flags");

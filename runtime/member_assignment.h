@@ -20,6 +20,7 @@ struct MemberAssignment {
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
+  int cpu = -1;       ///< to run on alone; -1: any
   pid_t parent = 0;   ///< ends with it
   int ready_fd = -1;  ///< the port that it serves at goes here, as text and a newline
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
+#include "common/base/cpu.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
@@ -90,6 +91,7 @@ class MemberProcess {
  private:
   absl::Status Prepare() {
     WEIR_RETURN_IF_ERROR(CheckRolesFitJob());
+    WEIR_ASSIGN_OR_RETURN(setup_.tls, LoadTls(setup_.options));
     auto layout = Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count());
     WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
     layout_.emplace(*std::move(layout));
@@ -149,7 +151,8 @@ class MemberProcess {
     if (HostsChief(setup_.cluster)) return;
     const auto chief = rpc::ChiefClient::Create({.address = setup_.cluster.chief_address(),
                                                  .peer = "chief",
-                                                 .token = setup_.options.token});
+                                                 .token = setup_.options.token,
+                                                 .tls = setup_.tls});
     const auto reply = chief->Join(JoinRequestOf(RoleFor(setup_.cluster.self)), absl::Seconds(1));
     if (!reply.ok()) LogDebug(reply.status().message());
   }
@@ -166,7 +169,8 @@ class MemberProcess {
                           rpc::Server::Create({.who = setup_.cluster.self.ToString(),
                                                .address = setup_.own_address,
                                                .loopback_only = setup_.cluster.loopback_only,
-                                               .token = setup_.options.token},
+                                               .token = setup_.options.token,
+                                               .tls = setup_.tls},
                                               chief_.get(), ps_.get()));
     setup_.own_address = WithPort(setup_.own_address, server_->port());
     if (chief_) {
@@ -174,12 +178,19 @@ class MemberProcess {
       // Only now: where the address is in use, a running job's model directory stays untouched.
       WEIR_RETURN_IF_ERROR(chief_->Prepare(setup_.own_address));
     }
-    if (!setup_.cluster.loopback_only && setup_.options.token.empty()) {
-      LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
-                 "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
-    }
+    if (!setup_.cluster.loopback_only) WarnOfOpenness();
     server_->SetServing(true);
     return absl::OkStatus();
+  }
+
+  void WarnOfOpenness() const {
+    if (setup_.tls != nullptr) return;
+    if (setup_.options.token.empty()) {
+      LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
+                 "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
+    } else {
+      LogInfo("without --tls-cert, --tls-key and --tls-ca the token crosses the network in clear");
+    }
   }
 
   absl::Status ReportReady() {
@@ -251,6 +262,7 @@ absl::StatusOr<std::optional<MemberAssignment>> AssignedMember() {
   WEIR_ASSIGN_OR_RETURN(MemberAssignment assignment, MemberAssignment::FromText(text));
   unsetenv(kMemberVariable);
   WEIR_RETURN_IF_ERROR(DieWithParent(assignment.parent));
+  if (assignment.cpu >= 0) WEIR_RETURN_IF_ERROR(PinToCpu(assignment.cpu));
   if (!assignment.program.empty()) return BecomeProgram(assignment);
   return std::optional<MemberAssignment>(std::move(assignment));
 }

@@ -13,7 +13,6 @@
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
-#include "common/rpc/client.h"
 
 namespace weir {
 namespace {
@@ -48,9 +47,7 @@ class ProgressDisplay::Impl {
 
   int log_fd() const { return write_end_.get(); }
 
-  void Open(const std::string& chief_address, const std::string& token) {
-    chief_ = rpc::ChiefClient::Create({.address = chief_address, .peer = "chief", .token = token});
-  }
+  void Open(const rpc::ChannelOptions& chief) { chief_ = rpc::ChiefClient::Create(chief); }
 
   void Refresh() {
     if (!chief_) return;
@@ -106,8 +103,8 @@ ProgressDisplay::ProgressDisplay() {
 }
 ProgressDisplay::~ProgressDisplay() = default;
 int ProgressDisplay::log_fd() const { return impl_ ? impl_->log_fd() : -1; }
-void ProgressDisplay::Open(const std::string& chief_address, const std::string& token) {
-  if (impl_) impl_->Open(chief_address, token);
+void ProgressDisplay::Open(const rpc::ChannelOptions& chief) {
+  if (impl_) impl_->Open(chief);
 }
 void ProgressDisplay::Refresh() {
   if (impl_) impl_->Refresh();

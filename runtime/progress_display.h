@@ -1,7 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
+
+#include "common/rpc/client.h"
 
 namespace weir {
 
@@ -15,7 +16,7 @@ class ProgressDisplay {
   /// Where members' stderr is to go; -1: they keep this process's.
   int log_fd() const;
   /// Starts to ask this chief for its status.
-  void Open(const std::string& chief_address, const std::string& token);
+  void Open(const rpc::ChannelOptions& chief);
   /// Draws the line anew; cheap, call it a few times a second.
   void Refresh();
   /// Prints what is left of the log and removes the line.

@@ -35,6 +35,11 @@ wire::Role WireRole(RoleType role) {
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& options) {
+  return rpc::TlsIdentity::Load(
+      {.cert = options.tls_cert, .key = options.tls_key, .ca = options.tls_ca});
+}
+
 std::string SharedSettings(const RoleSetup& setup) {
   const JobOptions& o = setup.options;
   return absl::StrCat("job ", setup.job_name, ", ", setup.cluster.ps_count(), " ps, max_steps ",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,7 @@
 #include "common/config/job_options.h"
 #include "common/model/layout.h"
 #include "common/net/transport.h"
+#include "common/rpc/tls_identity.h"
 #include "schemas/chief_generated.h"
 #include "weir/job.h"
 
@@ -29,11 +31,15 @@ struct RoleSetup {
   bool tensors_only = false;  ///< no role of `weir` can train or evaluate the job
   const Layout* layout = nullptr;
   bool external() const { return job == nullptr; }
-  std::string own_address;      ///< host:port that this process serves at; empty: none
-  std::uint64_t max_steps = 0;  ///< the options', or the job's own
+  std::string own_address;                ///< host:port that this process serves at; empty: none
+  std::uint64_t max_steps = 0;            ///< the options', or the job's own
+  std::shared_ptr<rpc::TlsIdentity> tls;  ///< of the options' files; null: no TLS
 
   Task task;  ///< the role that is set up
 };
+
+/// The process's identity of --tls-cert, --tls-key, --tls-ca; null without them. Errors: exit 2.
+absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& options);
 
 /// A readable line of the settings that all members must share, and its fingerprint.
 std::string SharedSettings(const RoleSetup& setup);

@@ -26,8 +26,10 @@ class ShardCaller {
       if (member->role == wire::Role::Ps) addresses[member->index] = member->address;
     }
     for (const auto& [index, address] : addresses) {
-      clients_.push_back(rpc::ShardClient::Create(
-          {.address = address, .peer = absl::StrCat("ps ", index), .token = setup.options.token}));
+      clients_.push_back(rpc::ShardClient::Create({.address = address,
+                                                   .peer = absl::StrCat("ps ", index),
+                                                   .token = setup.options.token,
+                                                   .tls = setup.tls}));
     }
   }
 
@@ -54,6 +56,7 @@ absl::Status WorkerMember::Join() {
   incarnation_ = Incarnation(join.incarnation);
   WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
                                                  .token = setup_.options.token,
+                                                 .tls = setup_.tls,
                                                  .join = join,
                                                  .start_deadline = setup_.options.start_deadline},
                                                 interrupted_));
@@ -144,14 +147,8 @@ void WorkerMember::ReportPaths() {
   Report(std::move(body));
 }
 
-void WorkerMember::ReportFinished(std::uint64_t steps, std::uint64_t acknowledged, float final_loss,
-                                  const std::string& reason) {
-  wire::FinishedT finished;
-  finished.steps = steps;
-  finished.pushes_acknowledged = acknowledged;
-  finished.final_loss = final_loss;
-  finished.reason = reason;
-  LogInfo("finished after ", steps, " steps of its own: ", reason);
+void WorkerMember::ReportFinished(wire::FinishedT finished) {
+  LogInfo("finished after ", finished.steps, " steps of its own: ", finished.reason);
   wire::MemberBodyUnion body;
   body.Set(std::move(finished));
   Report(std::move(body));

@@ -41,8 +41,7 @@ class WorkerMember final : private SessionListener {
   /// How messages reach the shards; UCX knows once the first ones have wired it up.
   void ReportPaths();
   /// This worker takes no more steps.
-  void ReportFinished(std::uint64_t steps, std::uint64_t acknowledged, float final_loss,
-                      const std::string& reason);
+  void ReportFinished(wire::FinishedT finished);
 
   /// The chief has ended the job, or is lost, or this worker was interrupted.
   bool MustEnd();

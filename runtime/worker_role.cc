@@ -21,6 +21,32 @@ InputContext InputOf(const RoleSetup& setup) {
           .seed = setup.options.seed};
 }
 
+std::unique_ptr<wire::PhasesT> PhasesOf(const PhaseTimes& spent) {
+  const auto micros = [](absl::Duration duration) {
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(0, absl::ToInt64Microseconds(duration)));
+  };
+  auto phases = std::make_unique<wire::PhasesT>();
+  phases->data_us = micros(spent.data);
+  phases->ticket_us = micros(spent.ticket);
+  phases->pull_us = micros(spent.pull);
+  phases->forward_us = micros(spent.forward);
+  phases->backward_us = micros(spent.backward);
+  phases->push_us = micros(spent.push);
+  return phases;
+}
+
+wire::FinishedT FinishedOf(const TrainingResult& result, std::uint64_t acknowledged) {
+  wire::FinishedT finished;
+  finished.steps = result.steps;
+  finished.pushes_acknowledged = acknowledged;
+  finished.final_loss = result.final_loss;
+  finished.phases = PhasesOf(result.phases);
+  finished.reason =
+      result.end == TrainingResult::End::kNoDataLeft ? "no data left" : "no steps left";
+  return finished;
+}
+
 }  // namespace
 
 RoleEnd WorkerRole::Run(StopSignal& stop) {
@@ -44,9 +70,7 @@ absl::StatusOr<RoleEnd> WorkerRole::Work() {
   member_.Disconnect();
   WEIR_RETURN_IF_ERROR(result.status());
   if (result->end == TrainingResult::End::kInterrupted) return member_.Interrupted();
-  member_.ReportFinished(
-      result->steps, acknowledged, result->final_loss,
-      result->end == TrainingResult::End::kNoDataLeft ? "no data left" : "no steps left");
+  member_.ReportFinished(FinishedOf(*result, acknowledged));
   return WaitForEnd();
 }
 

@@ -207,6 +207,7 @@ void Chief::OnFinished(const MemberRecord& from, const wire::FinishedT& finished
   if (from.finished) return;
   membership_.MarkFinished(from.id);
   progress_.OnFinished(from.id.index, finished);
+  stats_.OnFinished(from.id.index, finished);
   end_.OnFinished();
   output_.Log(LogLevel::kInfo, absl::StrCat(from.Describe(), " finished after ", finished.steps,
                                             " steps: ", ForLog(finished.reason)));

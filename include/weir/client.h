@@ -23,8 +23,12 @@ struct ClientConfig {
   std::vector<TensorSpec> tensors = {};  ///< the job's, in its order
   std::string tf_config = {};            ///< its text; empty: the variable TF_CONFIG
   std::string token = {};                ///< the cluster's; empty: the variable WEIR_TOKEN
-  std::string net_devices = {};          ///< for UCX, with commas between; empty: its own choice
-  std::string ucx_port_range = {};       ///< "A-B", TCP ports for UCX; empty: any
+  // PEM files for a job under TLS, all three or none; as --tls-cert, --tls-key and --tls-ca.
+  std::string tls_cert = {};        ///< this process's certificate
+  std::string tls_key = {};         ///< its private key
+  std::string tls_ca = {};          ///< whom the certificates of chief and ps must lead to
+  std::string net_devices = {};     ///< for UCX, with commas between; empty: its own choice
+  std::string ucx_port_range = {};  ///< "A-B", TCP ports for UCX; empty: any
   /// How long to look for the chief and the ps.
   absl::Duration start_deadline = absl::Seconds(300);
 };

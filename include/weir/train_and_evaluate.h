@@ -32,7 +32,11 @@ struct RunConfig {
   std::uint64_t save_checkpoints_steps = 0;                   ///< 0: not by steps
   absl::Duration save_checkpoints_secs = absl::Seconds(600);  ///< 0: not by time
   std::uint64_t log_step_count_steps = 100;                   ///< 0: never
-  std::string summary;                                        ///< path of the chief's; empty: none
+  // PEM files for mutual TLS, all three or none; as --tls-cert, --tls-key and --tls-ca.
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;
+  std::string summary;  ///< path of the chief's; empty: none
 };
 
 /// Takes this process's part in training and evaluating `job`, to the job's end: chief, ps, worker

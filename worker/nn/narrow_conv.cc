@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "worker/nn/lanes.h"

@@ -90,14 +90,20 @@ absl::StatusOr<std::unique_ptr<Plan>> Plan::Create(const dnnl::engine& engine, B
 absl::Status Plan::AddOp(Builder& builder, const Step& step, Next next) {
   return Guarded(step.name, "build it", [&] {
     builder.BeginLayer(step.name);
-    ops_.push_back({step.name, MakeOp(builder, step, output_, next)});
+    std::optional<std::size_t> kernel_tensor;
+    if (step.has_parameters()) kernel_tensor = step.kernel_tensor;
+    ops_.push_back({step.name, MakeOp(builder, step, output_, next), kernel_tensor});
     output_ = ops_.back().op->output();
   });
 }
 
-absl::Status Plan::Forward(const float* features, ParameterView weights) {
+absl::Status Plan::Forward(const float* features, ParameterView weights, StepHooks& hooks) {
   WEIR_RETURN_IF_ERROR(Guarded("(input)", "bind the features", [&] { Bind(features_, features); }));
   for (const NamedOp& step : ops_) {
+    if (step.kernel_tensor.has_value()) {
+      WEIR_RETURN_IF_ERROR(hooks.AwaitWeights(*step.kernel_tensor));
+      WEIR_RETURN_IF_ERROR(hooks.AwaitWeights(*step.kernel_tensor + 1));
+    }
     WEIR_RETURN_IF_ERROR(Guarded(step.layer, "run it forward", [&] {
       step.op->BindWeights(weights);
       step.op->Forward(stream_);
@@ -106,15 +112,20 @@ absl::Status Plan::Forward(const float* features, ParameterView weights) {
   return Guarded("(all)", "finish", [&] { stream_.wait(); });
 }
 
-absl::Status Plan::Backward(MutableParameterView gradients) {
+absl::Status Plan::Backward(MutableParameterView gradients, StepHooks& hooks) {
   // What lies before the first step with parameters has no gradient and does nothing.
   for (auto step = ops_.rbegin(); step != ops_.rend(); ++step) {
     WEIR_RETURN_IF_ERROR(Guarded(step->layer, "run it backward", [&] {
       step->op->BindGradients(gradients);
       step->op->Backward(stream_);
+      stream_.wait();
     }));
+    // An op's own Backward is the last that reads its weights, for the gradient by its input.
+    if (!step->kernel_tensor.has_value()) continue;
+    WEIR_RETURN_IF_ERROR(hooks.GradientReady(*step->kernel_tensor + 1));
+    WEIR_RETURN_IF_ERROR(hooks.GradientReady(*step->kernel_tensor));
   }
-  return Guarded("(all)", "finish", [&] { stream_.wait(); });
+  return absl::OkStatus();
 }
 
 std::span<const float> Plan::logits() const {

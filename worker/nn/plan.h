@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,10 +30,11 @@ class Plan {
 
   int batch() const { return batch_; }
 
-  /// Computes the logits of `batch` examples.
-  absl::Status Forward(const float* features, ParameterView weights);
-  /// Computes the weights' gradients from `logits_gradient`, after Forward of the same weights.
-  absl::Status Backward(MutableParameterView gradients);
+  /// Computes the logits of `batch` examples. Awaits a layer's weights just before it computes.
+  absl::Status Forward(const float* features, ParameterView weights, StepHooks& hooks);
+  /// Computes the weights' gradients from `logits_gradient`, after Forward of the same weights, and
+  /// reports those of a layer once nothing of this step needs the layer's weights any more.
+  absl::Status Backward(MutableParameterView gradients, StepHooks& hooks);
 
   /// [batch, classes], until the next Forward of any plan of the same Buffers.
   std::span<const float> logits() const;
@@ -42,6 +45,7 @@ class Plan {
   struct NamedOp {
     std::string layer;
     std::unique_ptr<Op> op;
+    std::optional<std::size_t> kernel_tensor;  // the bias follows; none without parameters
   };
   Plan(const dnnl::engine& engine, int batch) : engine_(engine), stream_(engine), batch_(batch) {}
   absl::Status AddOp(Builder& builder, const Step& step, Next next);

@@ -25,14 +25,19 @@ class ExchangeHooks final : public StepHooks {
   }
   absl::Status GradientReady(std::size_t tensor) override {
     const absl::Time start = MonotonicNow();
+    if (first_gradient_ == absl::InfiniteFuture()) first_gradient_ = start;
     const absl::Status status = client_.PushTensor(tensor);
     times_.push += MonotonicNow() - start;
     return status;
   }
 
+  /// When the step's first gradient was final; infinite before.
+  absl::Time first_gradient() const { return first_gradient_; }
+
  private:
   DataClient& client_;
   PhaseTimes& times_;
+  absl::Time first_gradient_ = absl::InfiniteFuture();
 };
 
 }  // namespace weir

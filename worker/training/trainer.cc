@@ -1,5 +1,6 @@
 #include "worker/training/trainer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "common/base/clock.h"
@@ -56,14 +57,17 @@ absl::StatusOr<float> Compute(const TrainerOptions& options, DataClient& client,
                               ParameterBuffer& gradients, PhaseTimes& times) {
   PhaseTimes of_hooks;
   ExchangeHooks hooks(client, of_hooks);
-  Stopwatch watch;
+  const absl::Time start = MonotonicNow();
   // The base class's own step awaits everything first, and reports everything last.
   absl::StatusOr<float> loss =
       options.overlap
           ? model.TrainStepWith(batch, weights.view(), gradients.mutable_view(), hooks)
           : model.Model::TrainStepWith(batch, weights.view(), gradients.mutable_view(), hooks);
-  watch.Lap(times.compute);
-  times.compute -= of_hooks.total();
+  const absl::Time end = MonotonicNow();
+  // All weights are awaited before the first gradient is final, and all gradients sent after.
+  const absl::Time turn = std::min(hooks.first_gradient(), end);
+  times.forward += turn - start - of_hooks.pull;
+  times.backward += end - turn - of_hooks.push;
   times.pull += of_hooks.pull;
   times.push += of_hooks.push;
   if (!loss.ok()) client.FailStep(loss.status());
