@@ -312,6 +312,14 @@ class ClientClusterTest(InstalledTest):
         self.assert_exit([worker, roles["ps"]], 4, 15)
         self.assertIn("chief", worker.text())
 
+    def test_one_that_was_taken_for_dead_is_told_so(self):
+        roles = self.start_roles(1, 10**9, "--lease", 2)
+        worker = self.trains(roles)
+        worker.signal(19)  # SIGSTOP
+        roles["chief"].wait_for_line(r"worker 0 .* was lost", 20)
+        worker.signal(18)  # SIGCONT
+        self.assert_exit([worker, *roles.values()], 4, 20)
+
     def test_a_stopped_job_ends_in_order(self):
         roles = self.start_roles(1, 10**9)
         worker = self.trains(roles)
