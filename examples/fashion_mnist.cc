@@ -46,7 +46,8 @@ class FashionMnist final : public weir::Job {
   absl::StatusOr<weir::Dataset> TrainingData(const weir::InputContext& context) const override {
     const auto images = Images(context, "train");
     if (!images.ok()) return images;
-    return images->Shard(context.workers, context.worker)
+    return images->Filter([](std::span<const float>, std::int32_t label) { return label < 10; })
+        .Shard(context.workers, context.worker)
         .Shuffle(10000, context.seed)
         .Repeat()
         .Batch(context.batch_size, /*drop_remainder=*/true)
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
   if (argc > 1) config.model_dir = argv[1];
   if (argc > 2) train.max_steps = std::strtoull(argv[2], nullptr, 10);
   config.learning_rate = 0.05F;
+  config.save_checkpoints_steps = 500;
   config.keep_checkpoint_max = 3;
   config.log_step_count_steps = 100;
   const absl::Status status =

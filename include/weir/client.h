@@ -38,15 +38,16 @@ struct ClientConfig {
 /// zero at first. It may outlive the client that allocated it. Threading: as a std::vector.
 class Parameters {
  public:
+  /// What was moved from may only be assigned to or destroyed.
   Parameters(Parameters&& other) noexcept;
-  Parameters& operator=(Parameters&& other) noexcept;
+  Parameters& operator=(Parameters&& other) noexcept;  ///< Frees what this one held.
   ~Parameters();
 
   /// How many tensors.
   std::size_t size() const;
   /// By the index in ClientConfig::tensors, which must be below size().
   std::span<float> operator[](std::size_t tensor);
-  std::span<const float> operator[](std::size_t tensor) const;
+  std::span<const float> operator[](std::size_t tensor) const;  ///< The same, to read.
   /// By name. Errors: kNotFound.
   absl::StatusOr<std::span<float>> Named(const std::string& name);
 
@@ -60,14 +61,18 @@ class Parameters {
 /// A worker of a job, for programs with models and data of their own: it pulls weights and pushes
 /// gradients, which the ps apply with the job's optimizer.
 ///
-///   absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect({.job = ..., .tensors =
-///   ...}); Parameters weights = *(*client)->AllocateParameters(), gradients = ...; while (true) {
-///     absl::StatusOr<std::optional<std::uint64_t>> step = (*client)->NextStep(weights);
-///     if (!step.ok() || !step->has_value()) break;
-///     ...                                              // gradients of weights
-///     absl::Status pushed = (*client)->Push(gradients);
-///   }
-///   absl::Status end = (*client)->Finish();
+///     auto client = Client::Connect({.job = ..., .tensors = ...});
+///     auto weights = (*client)->AllocateParameters();
+///     auto gradients = (*client)->AllocateParameters();
+///     while (true) {
+///       const auto step = (*client)->NextStep(*weights);
+///       if (!step.ok() || !step->has_value()) break;
+///       ...                                           // gradients of weights
+///       const absl::Status pushed = (*client)->Push(*gradients);
+///     }
+///     const absl::Status end = (*client)->Finish();
+///
+/// (Every one of these may fail, and is to be looked at.)
 ///
 /// Steps: the job has max_steps of them, for all its workers together. One that is taken is this
 /// worker's until it has pushed for it, and the job waits for that; a worker that ends gives its

@@ -7,7 +7,7 @@ build_packages=(
   nlohmann-json3-dev libdnnl-dev zlib1g-dev libxxhash-dev libibverbs-dev
   dataset-fashion-mnist
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-numpy openssl)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-numpy openssl doxygen)
 
 # Installs those of the named packages that are missing.
 ensure_packages() {

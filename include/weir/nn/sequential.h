@@ -27,10 +27,10 @@ class Sequential {
  public:
   /// `input_shape` of one example, without the batch: [height, width, channels] or [features].
   explicit Sequential(std::vector<std::int64_t> input_shape);
-  Sequential(const Sequential& other);
-  Sequential& operator=(const Sequential& other);
-  Sequential(Sequential&& other) noexcept;
-  Sequential& operator=(Sequential&& other) noexcept;
+  Sequential(const Sequential& other);                 ///< A copy of the description.
+  Sequential& operator=(const Sequential& other);      ///< Likewise.
+  Sequential(Sequential&& other) noexcept;             ///< Takes the description.
+  Sequential& operator=(Sequential&& other) noexcept;  ///< Likewise.
   ~Sequential();
 
   /// A layer that does not fit is not added: it, and every later one, is ignored and `status` says
