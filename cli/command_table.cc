@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/train/options.h"
 #include "cli/commands.h"
 #include "cli/status_arguments.h"
 #include "common/config/options.h"
@@ -20,15 +21,17 @@ int Version(std::span<const std::string>) {
 
 const std::vector<Command>& Commands() {
   static const auto* commands = new std::vector<Command>{
-      {"local", "[FLAGS]", "a whole cluster on this machine: chief, ps, workers, evaluator", Local,
-       LocalFlagTexts},
+      {"local", "[FLAGS] [-- PROGRAM [ARGUMENTS]]",
+       "a whole cluster on this machine: chief, ps, workers, evaluator", Local, LocalFlagTexts},
       {"run", "[FLAGS]", "one role of a cluster, as TF_CONFIG says", Run, RunFlagTexts},
       {"status", "--chief HOST:PORT [FLAGS]", "what a running job is doing", Status,
        StatusFlagTexts},
-      {"checkpoint", "ls DIR | show CHECKPOINT", "what a model directory or a checkpoint holds",
+      {"checkpoint", "ls|show|verify|diff|export|import ...", "look at checkpoints, move them",
        Checkpoint, nullptr},
       {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
        Config, ConfigFlagTexts},
+      {"bench", "train [FLAGS]", "a worker's steps/s with and without parameter servers", Bench,
+       bench::TrainBenchFlagTexts},
       {"version", "", "this program's version and its UCX's", Version, nullptr},
   };
   return *commands;

@@ -34,6 +34,7 @@ int Run(std::span<const std::string> arguments);
 /// One process of `weir local`, as WEIR_MEMBER says.
 int Member();
 int Status(std::span<const std::string> arguments);
+int Bench(std::span<const std::string> arguments);
 int Checkpoint(std::span<const std::string> arguments);
 int Config(std::span<const std::string> arguments);
 std::vector<FlagText> ConfigFlagTexts();

@@ -14,8 +14,9 @@ namespace weir::cli {
 namespace {
 
 absl::StatusOr<std::string> Ask(const StatusArguments& arguments) {
+  WEIR_ASSIGN_OR_RETURN(const auto tls, rpc::TlsIdentity::Load(arguments.tls));
   const auto chief = rpc::ChiefClient::Create(
-      {.address = arguments.chief, .peer = "chief", .token = arguments.token});
+      {.address = arguments.chief, .peer = "chief", .token = arguments.token, .tls = tls});
   WEIR_ASSIGN_OR_RETURN(const wire::StatusReplyT status, chief->GetStatus(absl::Seconds(3)));
   return arguments.json ? StatusJson(status, JsonLayout::kIndented) : StatusTable(status);
 }

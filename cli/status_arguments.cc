@@ -35,6 +35,11 @@ FlagTable StatusFlags(StatusArguments& arguments) {
        WatchValue(arguments.watch)},
       {"--token-file", "FILE", "the cluster's token", TokenFileValue(arguments.token),
        absl::StrCat("the variable ", kTokenVariable)},
+      {"--tls-cert", "FILE", "this process's certificate (PEM); TLS takes all three files",
+       Text(arguments.tls.cert), "no TLS"},
+      {"--tls-key", "FILE", "its private key", Text(arguments.tls.key), "no TLS"},
+      {"--tls-ca", "FILE", "whom the chief's certificate must lead to", Text(arguments.tls.ca),
+       "no TLS"},
   };
 }
 

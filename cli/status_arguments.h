@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "common/config/environment.h"
 #include "common/config/flag_table.h"
+#include "common/rpc/tls_identity.h"
 
 namespace weir::cli {
 
@@ -16,6 +17,7 @@ namespace weir::cli {
 struct StatusArguments {
   std::string chief;  ///< host:port
   std::string token;  ///< from --token-file, else from WEIR_TOKEN
+  rpc::TlsFiles tls;
   bool json = false;
   std::optional<absl::Duration> watch;  ///< how often; none: once
   bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used

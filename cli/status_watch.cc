@@ -15,6 +15,7 @@
 #include "cli/status_view.h"
 #include "cli/terminal_block.h"
 #include "common/base/clock.h"
+#include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
 #include "common/rpc/client.h"
 #include "weir/exit_code.h"
@@ -56,10 +57,12 @@ class SignalWait {
 
 class Watcher {
  public:
-  explicit Watcher(const StatusArguments& arguments)
+  Watcher(const StatusArguments& arguments, std::shared_ptr<rpc::TlsIdentity> tls)
       : arguments_(arguments),
-        chief_(rpc::ChiefClient::Create(
-            {.address = arguments.chief, .peer = "chief", .token = arguments.token})) {}
+        chief_(rpc::ChiefClient::Create({.address = arguments.chief,
+                                         .peer = "chief",
+                                         .token = arguments.token,
+                                         .tls = std::move(tls)})) {}
 
   absl::StatusOr<int> Run() {
     for (;;) {
@@ -134,7 +137,8 @@ class Watcher {
 }  // namespace
 
 absl::StatusOr<int> WatchStatus(const StatusArguments& arguments) {
-  return Watcher(arguments).Run();
+  WEIR_ASSIGN_OR_RETURN(auto tls, rpc::TlsIdentity::Load(arguments.tls));
+  return Watcher(arguments, std::move(tls)).Run();
 }
 
 }  // namespace weir::cli

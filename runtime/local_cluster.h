@@ -18,8 +18,11 @@ namespace weir {
 /// starting only.
 ///
 /// Each member is this program, started with `command` (its name first) and WEIR_MEMBER set: it
-/// must then call RunAssignedMember.
+/// must then call RunAssignedMember. Where `worker_program` is not empty, each worker is that
+/// program with those arguments, with TF_CONFIG and WEIR_TOKEN in its environment; what it prints
+/// to stdout is tagged with its task.
 absl::StatusOr<int> RunLocalCluster(const LocalArguments& arguments,
-                                    std::vector<std::string> command);
+                                    std::vector<std::string> command,
+                                    std::vector<std::string> worker_program = {});
 
 }  // namespace weir

@@ -101,10 +101,14 @@ absl::Status WriteSummaryFile(const std::string& path, const std::string& text) 
 std::string SummaryTable(const std::string& text) {
   const json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) return "";
-  std::string table = absl::StrFormat(
-      "\n%s: %d steps in %.1f s (%.1f steps/s, %.0f examples/s)\n", summary.value("job", "?"),
-      summary.value("global_step", 0), summary.value("train_seconds", 0.0),
-      summary.value("steps_per_second", 0.0), summary.value("examples_per_second", 0.0));
+  std::string table =
+      absl::StrFormat("\n%s: %d steps in %.1f s (%.1f steps/s", summary.value("job", "?"),
+                      summary.value("global_step", 0), summary.value("train_seconds", 0.0),
+                      summary.value("steps_per_second", 0.0));
+  // Workers that are programs of their own know how many examples a step has; nobody else does.
+  const double examples = summary.value("examples_per_second", 0.0);
+  if (examples > 0) absl::StrAppendFormat(&table, ", %.0f examples/s", examples);
+  table += ")\n";
   for (const json& member : summary["members"]) table += MemberLine(member);
   for (const json& path : summary["paths"]) {
     absl::StrAppendFormat(&table, "  %s -> %s: %s\n", path.value("from", "?"),

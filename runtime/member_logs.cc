@@ -19,6 +19,7 @@ namespace weir {
 namespace {
 
 constexpr std::uint64_t kWake = ~std::uint64_t{0};
+constexpr absl::Duration kClosePatience = absl::Seconds(2);
 
 absl::Status Failed(const char* what) {
   return absl::InternalError(
@@ -70,7 +71,7 @@ std::string MemberLogs::LastError(const Task& task) {
 void MemberLogs::Close() {
   {
     MutexLock lock(&mutex_);
-    closing_ = true;
+    close_by_ = std::min(close_by_, MonotonicNow() + kClosePatience);
   }
   const std::uint64_t one = 1;
   // Cannot fail: the counter is far from its end.
@@ -84,12 +85,17 @@ bool MemberLogs::AllEnded() {
 
 void MemberLogs::ReadAll() {
   for (;;) {
+    int timeout_ms = -1;
     {
       MutexLock lock(&mutex_);
-      if (closing_ && AllEnded()) return;
+      if (close_by_ != absl::InfiniteFuture()) {
+        const absl::Duration left = close_by_ - MonotonicNow();
+        if (AllEnded() || left <= absl::ZeroDuration()) return;
+        timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(left)) + 1;
+      }
     }
     std::array<epoll_event, 16> events{};
-    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), -1);
+    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 != kWake) {
         ReadSome(events[i].data.u64);

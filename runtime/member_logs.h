@@ -37,7 +37,8 @@ class MemberLogs {
   /// it has written to be read.
   std::string LastError(const Task& task);
 
-  /// Waits until every member's end is closed: until all have ended. Read no more after.
+  /// To be called when all members have ended; Read no more after. Waits until every member's end
+  /// is closed, two seconds at most: a program's own children may have inherited it.
   void Close();
 
  private:
@@ -57,7 +58,7 @@ class MemberLogs {
   Mutex mutex_;
   CondVar ended_;
   std::deque<Source> sources_ ABSL_GUARDED_BY(mutex_);
-  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time close_by_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   std::jthread reader_;
 };
 

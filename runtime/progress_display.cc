@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "common/base/mutex.h"
-#include "common/rpc/client.h"
 #include "runtime/progress_line.h"
 
 namespace weir {
@@ -33,9 +32,8 @@ class ProgressDisplay::Impl {
     Draw();
   }
 
-  void Open(const std::string& chief_address, const std::string& token) {
-    if (!live_) return;
-    chief_ = rpc::ChiefClient::Create({.address = chief_address, .peer = "chief", .token = token});
+  void Open(const rpc::ChannelOptions& chief) {
+    if (live_) chief_ = rpc::ChiefClient::Create(chief);
   }
 
   void Refresh() {
@@ -76,9 +74,7 @@ ProgressDisplay::ProgressDisplay() : impl_(std::make_unique<Impl>()) {}
 ProgressDisplay::~ProgressDisplay() = default;
 void ProgressDisplay::Write(absl::string_view lines) { impl_->Write(lines); }
 void ProgressDisplay::Clear() { impl_->Clear(); }
-void ProgressDisplay::Open(const std::string& chief_address, const std::string& token) {
-  impl_->Open(chief_address, token);
-}
+void ProgressDisplay::Open(const rpc::ChannelOptions& chief) { impl_->Open(chief); }
 void ProgressDisplay::Refresh() { impl_->Refresh(); }
 void ProgressDisplay::Close() { impl_->Close(); }
 

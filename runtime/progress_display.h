@@ -1,9 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/rpc/client.h"
 
 namespace weir {
 
@@ -19,7 +19,7 @@ class ProgressDisplay {
   /// Takes the live line away, so that something else can be written; the next Refresh draws it.
   void Clear();
   /// Starts to ask this chief for its status.
-  void Open(const std::string& chief_address, const std::string& token);
+  void Open(const rpc::ChannelOptions& chief);
   /// Draws the line anew; cheap, call it a few times a second.
   void Refresh();
   /// Clears, for good.

@@ -107,6 +107,7 @@ Summary Chief::BuildSummary(absl::Time now) const {
   summary.pushes = stats_.pushes();
   summary.staleness = stats_.staleness();
   summary.bytes = stats_.bytes();
+  summary.phases = stats_.phases();
   MemberSummary self{"chief", 0, options_.pid, std::nullopt, std::nullopt};
   if (phase_ == Phase::kDone) self.exit_code = exit_code_;
   summary.members.push_back(self);

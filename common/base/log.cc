@@ -75,14 +75,19 @@ std::shared_ptr<spdlog::logger> JsonLogger(const std::string& who) {
   return logger;
 }
 
+// Not spdlog's default: that one belongs to the program, which may use spdlog too.
+std::shared_ptr<spdlog::logger>& Logger() {
+  static auto* logger = new std::shared_ptr<spdlog::logger>(TextLogger("weir"));
+  return *logger;
+}
+
 }  // namespace
 
 void StartLogging(absl::string_view who, LogLevel least_level, LogFormat format) {
-  auto logger =
+  Logger() =
       format == LogFormat::kJson ? JsonLogger(std::string(who)) : TextLogger(std::string(who));
-  logger->set_level(ToSpdlog(least_level));
-  logger->flush_on(spdlog::level::debug);
-  spdlog::set_default_logger(std::move(logger));
+  Logger()->set_level(ToSpdlog(least_level));
+  Logger()->flush_on(spdlog::level::debug);
   least.store(least_level, std::memory_order_relaxed);
   chosen_format.store(format, std::memory_order_relaxed);
 }
@@ -92,7 +97,7 @@ LogFormat log_format() { return chosen_format.load(std::memory_order_relaxed); }
 
 void Log(LogLevel level, absl::string_view text) {
   // Passed as an argument, never as a format: the text may hold braces.
-  spdlog::log(ToSpdlog(level), "{}", std::string_view(text.data(), text.size()));
+  Logger()->log(ToSpdlog(level), "{}", std::string_view(text.data(), text.size()));
 }
 
 }  // namespace weir

@@ -30,7 +30,9 @@ FlagTable LocalFlags(LocalArguments& arguments) {
   FlagTable table =
       WithJobFlags({{"--ps", "N", "parameter servers", IntegerIn(arguments.ps, 1, kMaxLocalTasks)},
                     {"--workers", "N", "workers", IntegerIn(arguments.workers, 1, kMaxLocalTasks)},
-                    {"--evaluator", "", "an evaluator too", Switch(arguments.evaluator)}},
+                    {"--evaluator", "", "an evaluator too", Switch(arguments.evaluator)},
+                    {"--pin", "LIST", "CPUs by role, as in worker=0+1,ps=1; members take turns",
+                     CpuPinsValue(arguments.pin), "the kernel's choice"}},
                    arguments.config_file, arguments.job);
   for (Flag& flag : table) {
     if (flag.name == "--model-dir") flag.default_text = "a fresh one";

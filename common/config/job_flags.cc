@@ -21,7 +21,7 @@ constexpr double kDay = 24.0 * 3600;
 
 FlagTable TrainingFlags(JobOptions& job) {
   return {
-      {"--job", "NAME", "what to train", Text(job.job)},
+      {"--job", "NAME|FILE.json", "what to train: built in, or a file of tensors", Text(job.job)},
       {"--data-dir", "DIR", "where its data is", Text(job.data_dir), "the job's own"},
       {"--max-steps", "N", "stop at this global step", IntegerIn(job.max_steps, 1, kMaxCount),
        "the job's own"},
@@ -62,6 +62,11 @@ FlagTable NetworkFlags(JobOptions& job) {
        "any"},
       {"--token-file", "FILE", "the cluster's token", TokenFileValue(job.token),
        absl::StrCat("the variable ", kTokenVariable)},
+      {"--tls-cert", "FILE", "this process's certificate (PEM); TLS takes all three files",
+       Text(job.tls_cert), "no TLS"},
+      {"--tls-key", "FILE", "its private key", Text(job.tls_key), "no TLS"},
+      {"--tls-ca", "FILE", "whom the certificates of peers must lead to", Text(job.tls_ca),
+       "no TLS"},
   };
 }
 
@@ -90,8 +95,7 @@ FlagTable LogFlags(JobOptions& job) {
 
 FlagTable MissingFlags() {
   FlagTable table;
-  const std::pair<const char*, const char*> missing[] = {
-      {"--eval-every-steps", "N"}, {"--tls-cert", "F"}, {"--tls-key", "F"}, {"--tls-ca", "F"}};
+  const std::pair<const char*, const char*> missing[] = {{"--eval-every-steps", "N"}};
   for (const auto& [name, placeholder] : missing)
     table.push_back({name, placeholder, "", NotInThisVersion(), "", false});
   table.push_back({"--backups", "0|1", "", BackupsValue(), "", false});

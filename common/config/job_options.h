@@ -34,6 +34,9 @@ struct JobOptions {
   std::string net_devices;     ///< empty: UCX's own choice
   std::string ucx_port_range;  ///< "A-B"; empty: any
   std::string token;           ///< from WEIR_TOKEN or --token-file
+  std::string tls_cert;        ///< PEM file, as are the next two; all three empty: no TLS
+  std::string tls_key;
+  std::string tls_ca;
   absl::Duration end_linger = absl::Seconds(60);
   absl::Duration start_deadline = absl::Seconds(300);
   absl::Duration lease = absl::Seconds(5);

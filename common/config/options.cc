@@ -97,6 +97,11 @@ std::vector<std::string> ToFlags(const JobOptions& job) {
   return ShowFlags(JobFlags(copy));
 }
 
+std::vector<std::string> ToLocalFlags(const LocalArguments& arguments) {
+  LocalArguments copy = arguments;
+  return ShowFlags(LocalFlags(copy));
+}
+
 absl::StatusOr<RunSetup> LoadRun(std::span<const std::string> arguments,
                                  const Environment& environment) {
   RunSetup setup;

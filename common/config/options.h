@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/config/cpu_pins.h"
 #include "common/config/environment.h"
 #include "common/config/flag_table.h"
 #include "common/config/job_options.h"
@@ -30,6 +31,7 @@ struct LocalArguments {
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
+  CpuPins pin;
   bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
 
@@ -49,6 +51,8 @@ std::vector<FlagText> LocalFlagTexts();
 /// Flags from which ParseRun and ParseLocal make the same options again, for a child process; every
 /// field stands there, defaults too. The token does not: give the child WEIR_TOKEN.
 std::vector<std::string> ToFlags(const JobOptions& job);
+/// The same for a whole `weir local`.
+std::vector<std::string> ToLocalFlags(const LocalArguments& arguments);
 
 /// A whole `weir run`: its flags and the cluster they belong to.
 struct RunSetup {

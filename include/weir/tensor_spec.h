@@ -11,7 +11,7 @@ namespace weir {
 
 enum class DType : std::uint8_t { kFloat32 };
 
-/// How a tensor's first values are made (common/model/initializer.h).
+/// How a tensor's first values are made.
 enum class Initializer : std::uint8_t {
   kZeros,
   /// Uniform in +-sqrt(6 / (fan_in + fan_out)): Glorot and Bengio 2010, Keras's default. Fans as

@@ -32,7 +32,11 @@ struct RunConfig {
   std::uint64_t save_checkpoints_steps = 0;                   ///< 0: not by steps
   absl::Duration save_checkpoints_secs = absl::Seconds(600);  ///< 0: not by time
   std::uint64_t log_step_count_steps = 100;                   ///< 0: never
-  std::string summary;                                        ///< path of the chief's; empty: none
+  // PEM files for mutual TLS, all three or none; as --tls-cert, --tls-key and --tls-ca.
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;
+  std::string summary;  ///< path of the chief's; empty: none
 };
 
 /// Takes this process's part in training and evaluating `job`, to the job's end: chief, ps, worker
@@ -42,7 +46,7 @@ struct RunConfig {
 ///
 /// Logs to stderr. The cluster token comes from WEIR_TOKEN. SIGTERM and SIGINT end it in order.
 /// Returns OK at the job's end; errors carry the exit code that `weir run` would have
-/// (common/base/exit_code.h): kInvalidArgument listing all mistakes of the configuration (2), bad
+/// (weir/exit_code.h): kInvalidArgument listing all mistakes of the configuration (2), bad
 /// data or checkpoint (3), a lost peer (4).
 absl::Status TrainAndEvaluate(const Job& job, const TrainSpec& train, const EvalSpec& eval,
                               const RunConfig& config);

@@ -24,7 +24,7 @@ InputContext Input() {
           .seed = kSeed};
 }
 
-std::unique_ptr<Job> FashionMnist() { return *CreateJob("fashion-mnist"); }
+std::unique_ptr<Job> FashionMnist() { return CreateJob("fashion-mnist")->job; }
 
 // The loop that anybody would write without a parameter server.
 std::vector<float> SerialLosses() {

@@ -21,7 +21,8 @@ constexpr const char* kUsage =
     "  --seeds N     runs N seeds (300), from --first (1) on\n"
     "  --seed SEED   runs one and prints what happens\n"
     "  --plant NAME  breaks the harness (reapply-repeats, acknowledge-lost, push-read-late,\n"
-    "                block-read-late, ignore-views, no-ticks); succeeds when that is noticed\n";
+    "                block-read-late, ignore-views, no-ticks, acknowledge-early, gradient-early);\n"
+    "                succeeds when that is noticed\n";
 
 struct Arguments {
   std::uint64_t seeds = 300;
@@ -63,10 +64,11 @@ struct Totals {
 };
 
 // A simulation in which these never come about proves little, whatever the checker says.
-constexpr std::array<const char*, 14> kMustOccur = {
+constexpr std::array<const char*, 18> kMustOccur = {
     "push Ok",         "push duplicate",   "push Busy",     "push StaleView", "push Fenced",
     "pull Busy",       "pull StaleView",   "pull Fenced",   "ticket Granted", "ticket Finished",
-    "ticket Released", "ticket StaleView", "ticket Fenced", "snapshot"};
+    "ticket Released", "ticket StaleView", "ticket Fenced", "snapshot",       "step by tensor",
+    "early gradient",  "pulled again",     "interrupt"};
 
 // Returns whether every rule held.
 bool RunSeed(std::uint64_t seed, const Arguments& arguments, Totals* totals) {

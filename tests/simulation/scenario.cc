@@ -39,13 +39,15 @@ void AddFaults(Random& random, Scenario& s) {
 }  // namespace
 
 std::optional<Plant> PlantNamed(const std::string& name) {
-  static const std::array<std::pair<const char*, Plant>, 6> names = {{
+  static const std::array<std::pair<const char*, Plant>, 8> names = {{
       {"reapply-repeats", Plant::kReapplyRepeats},
       {"acknowledge-lost", Plant::kAcknowledgeLost},
       {"push-read-late", Plant::kPushReadLate},
       {"block-read-late", Plant::kBlockReadLate},
       {"ignore-views", Plant::kIgnoreViews},
       {"no-ticks", Plant::kNoTicks},
+      {"acknowledge-early", Plant::kAcknowledgeEarly},
+      {"gradient-early", Plant::kGradientEarly},
   }};
   for (const auto& [known, plant] : names) {
     if (name == known) return plant;
@@ -72,6 +74,8 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   s.release_early = random.Chance(0.3) ? 0.1 : 0;
   s.wait_for_view = random.Chance(0.5);
   AddFaults(random, s);
+  if (random.Chance(0.6)) s.by_tensor = random.Chance(0.5) ? 1 : random.Unit();
+  s.compute = random.Upto(random.Chance(0.5) ? s.delay : 10 * s.delay);
   return s;
 }
 
@@ -81,7 +85,8 @@ std::string Scenario::Describe() const {
                    " elements, steps ", start_step.value(), " to ", max_steps.value(), ", credits ",
                    push_credits, "/", pull_credits, ", spares ", spares, ", drop ", drop,
                    ", duplicate ", duplicate, ", delay ", absl::FormatDuration(delay), ", slow ",
-                   slow, " x ", absl::FormatDuration(slow_delay));
+                   slow, " x ", absl::FormatDuration(slow_delay), ", by tensor ", by_tensor,
+                   ", compute ", absl::FormatDuration(compute));
   for (const Death& death : deaths) {
     absl::StrAppend(&text, ", worker ", death.worker.value(), death.zombie ? " a zombie" : " dies",
                     " at ", absl::FormatDuration(death.at),

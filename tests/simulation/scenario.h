@@ -13,12 +13,14 @@ namespace weir::sim {
 /// A bug in the harness (never in the shipping code), to see that the checker finds it.
 enum class Plant {
   kNone,
-  kReapplyRepeats,   ///< a repeated push looks like a new one to the shard
-  kAcknowledgeLost,  ///< a push that the network lost is acknowledged
-  kPushReadLate,     ///< the client is told that a push was read before it was
-  kBlockReadLate,    ///< the same for the shard and its blocks
-  kIgnoreViews,      ///< shards hear of the first view only
-  kNoTicks,          ///< clients never look at the clock
+  kReapplyRepeats,    ///< a repeated push looks like a new one to the shard
+  kAcknowledgeLost,   ///< a push that the network lost is acknowledged
+  kPushReadLate,      ///< the client is told that a push was read before it was
+  kBlockReadLate,     ///< the same for the shard and its blocks
+  kIgnoreViews,       ///< shards hear of the first view only
+  kNoTicks,           ///< clients never look at the clock
+  kAcknowledgeEarly,  ///< a push is acknowledged when it is sent
+  kGradientEarly,     ///< the client is told that a gradient is ready before it is made
 };
 
 std::optional<Plant> PlantNamed(const std::string& name);
@@ -59,8 +61,12 @@ struct Scenario {
   std::vector<Death> deaths;
   std::optional<absl::Duration> stop_at;
   std::optional<absl::Duration> snapshot_every;
-  double overlap = 0;         ///< pushes during which the worker pulls
-  double release_early = 0;   ///< of a worker other than the first, after each step
+  double overlap = 0;      ///< pushes during which the worker pulls
+  double by_tensor = 0;    ///< steps that push tensor by tensor
+  absl::Duration compute;  ///< at most, for each tensor of those, forward and backward
+  /// Chance of a worker other than the first, in each of its steps, to leave: after the push, with
+  /// the step in hand, and by an interrupt of its wait for one.
+  double release_early = 0;
   bool wait_for_view = true;  ///< workers start with a view, not before
 
   std::string Describe() const;

@@ -191,9 +191,6 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--mode", "bounded:1x"}, "--mode: \"bounded:1x\" is not a mode"},
       {{"--mode", "Async"}, "--mode: \"Async\" is not a mode"},
       {{"--optimizer", "adam"}, "--optimizer: \"adam\" is not in this version; it has sgd"},
-      {{"--tls-cert", "f"}, "--tls-cert: not in this version"},
-      {{"--tls-key=f"}, "--tls-key: not in this version"},
-      {{"--tls-ca", "f"}, "--tls-ca: not in this version"},
       {{"--eval-every-steps", "5"}, "--eval-every-steps: not in this version"},
       {{"--backups", "1"}, "--backups: 1 is not in this version"},
       {{"--backups", "2"}, "--backups: \"2\" is not in 0..1"},
@@ -224,10 +221,10 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
 
 TEST(ParseRunTest, ReportsAllMistakesAtOnce) {
   const std::string message = MessageFor({"--batch-size", "0", "--fro", "x", "--lease", "--seed",
-                                          "a", "--tls-ca", "f", "--mode", "sync:1", "extra"});
+                                          "a", "--backups", "1", "--mode", "sync:1", "extra"});
   EXPECT_THAT(message, HasSubstr("weir run: 7 mistakes\n"));
   for (const char* key : {"--batch-size: 0", "--fro: ", "--lease: has no value", "--seed: \"a\"",
-                          "--tls-ca: not", "--mode: sync:1", "\"extra\": "})
+                          "--backups: 1 is not", "--mode: sync:1", "\"extra\": "})
     EXPECT_THAT(message, HasSubstr(std::string("\n  ") + key));
 }
 
@@ -335,7 +332,7 @@ TEST(HelpTest, ShowsEveryFlagWithItsDefault) {
   EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("examples a step [256]"));
   EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("[600; 0 beside --save-checkpoints-steps]"));
   EXPECT_THAT(Help(RunFlagTexts()),
-              HasSubstr("Not in this version: --eval-every-steps, --tls-cert"));
+              HasSubstr("Not in this version: --eval-every-steps, --backups"));
 }
 
 // What ParseRun makes of ToFlags; compared through ToFlags itself, which shows every field but the
@@ -376,6 +373,9 @@ JobOptions NothingAsByDefault() {
   job.net_devices = "lo";
   job.ucx_port_range = "1-2";
   job.token = "secret";
+  job.tls_cert = "c.pem";
+  job.tls_key = "k.pem";
+  job.tls_ca = "a.pem";
   job.end_linger = absl::Milliseconds(1);
   job.start_deadline = absl::Seconds(1.1);
   job.lease = absl::Seconds(3.3);

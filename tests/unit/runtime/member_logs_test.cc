@@ -85,5 +85,14 @@ TEST(MemberLogsTest, KeepsLinesWhole) {
   EXPECT_THAT(lines, Each(MatchesRegex("ps 0 \\| a*|ps 1 \\| b*|08:16:15.123 E ps 0: cut")));
 }
 
+// A grandchild may keep its copy of the pipe for as long as it likes.
+TEST(MemberLogsTest, DoesNotWaitForThoseWhoStay) {
+  MemberLogs logs(LogFormat::kText, [](absl::string_view) {});
+  auto pipe = MemberLogs::Open();
+  ASSERT_TRUE(pipe.ok());
+  ASSERT_TRUE(logs.Read({RoleType::kPs, 0}, 1, std::move(pipe->read_end)).ok());
+  logs.Close();  // the test's own deadline would end it
+}
+
 }  // namespace
 }  // namespace weir
