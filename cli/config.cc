@@ -39,6 +39,7 @@ ConfigArguments Split(std::span<const std::string> arguments) {
     arguments = arguments.subspan(1);
   }
   for (const std::string& argument : arguments) {
+    if (argument == "--" && split.local) break;  // what follows is a program and its arguments
     if (argument == "--json") {
       split.json = true;
     } else if (argument == "--help" || argument == "-h") {

@@ -11,10 +11,28 @@ namespace {
 
 absl::Status CheckAddress(const std::string& text) { return ParseAddress(text).status(); }
 
+constexpr absl::Duration kWatchEvery = absl::Seconds(1);
+
+// Seconds as SecondsIn reads them; without any, every second.
+FlagValue WatchValue(std::optional<absl::Duration>& target) {
+  return {[&target](absl::string_view text) -> absl::Status {
+            absl::Duration every = kWatchEvery;
+            if (!text.empty()) {
+              if (absl::Status status = SecondsIn(every, 0.1, 3600).set(text); !status.ok())
+                return status;
+            }
+            target = every;
+            return absl::OkStatus();
+          },
+          []() -> std::optional<std::string> { return std::nullopt; }, ValueKind::kNumber};
+}
+
 FlagTable StatusFlags(StatusArguments& arguments) {
   return {
       {"--chief", "HOST:PORT", "where the job's chief serves", Text(arguments.chief, CheckAddress)},
-      {"--json", "", "one JSON object", Switch(arguments.json)},
+      {"--json", "", "one JSON object; with --watch, one a line", Switch(arguments.json)},
+      {"--watch", "[SECONDS]", "again and again until the job ends; every second by default",
+       WatchValue(arguments.watch)},
       {"--token-file", "FILE", "the cluster's token", TokenFileValue(arguments.token),
        absl::StrCat("the variable ", kTokenVariable)},
       {"--tls-cert", "FILE", "this process's certificate (PEM); TLS takes all three files",

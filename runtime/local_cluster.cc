@@ -23,8 +23,10 @@
 #include "common/base/status_macros.h"
 #include "runtime/child_process.h"
 #include "runtime/local_summary.h"
+#include "runtime/member_logs.h"
 #include "runtime/progress_display.h"
 #include "runtime/role_setup.h"
+#include "runtime/shared_memory_room.h"
 #include "runtime/stop_signal.h"
 #include "runtime/tagged_output.h"
 #include "runtime/worker_program.h"
@@ -53,7 +55,9 @@ class LocalCluster {
                std::vector<std::string> worker_program)
       : arguments_(std::move(arguments)),
         command_(std::move(command)),
-        worker_program_(std::move(worker_program)) {
+        worker_program_(std::move(worker_program)),
+        logs_(arguments_.job.log_format,
+              [this](absl::string_view lines) { display_.Write(lines); }) {
     // Where it is ignored, which a process may inherit, the kernel tells nobody how a child ended.
     std::signal(SIGCHLD, SIG_DFL);
   }
@@ -68,6 +72,7 @@ class LocalCluster {
     WEIR_RETURN_IF_ERROR(StartAll());
     WaitForAll();
     for (TaggedOutput& output : outputs_) output.Finish();
+    logs_.Close();
     display_.Close();
     return Conclude();
   }
@@ -76,6 +81,8 @@ class LocalCluster {
   absl::Status Prepare() {
     WEIR_RETURN_IF_ERROR(chief::CheckSummaryPath(arguments_.job.summary));
     WEIR_ASSIGN_OR_RETURN(tls_, LoadTls(arguments_.job));
+    if (arguments_.job.transport == TransportChoice::kShm)
+      WEIR_RETURN_IF_ERROR(CheckSharedMemoryRoom(arguments_.ps + arguments_.workers));
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }
@@ -143,11 +150,12 @@ class LocalCluster {
     JobOptions job = arguments_.job;
     job.summary = assignment.task.role == RoleType::kChief ? ChiefSummaryPath() : "";
     assignment.job_flags = ToFlags(job);
+    WEIR_ASSIGN_OR_RETURN(MemberLogs::Pipe log, MemberLogs::Open());
     WEIR_ASSIGN_OR_RETURN(ChildProcess child,
                           ChildProcess::Spawn(std::move(assignment), command_, job.token,
-                                              display_.log_fd(), stdout_fd));
+                                              log.member_end.get(), stdout_fd));
     members_.push_back(std::move(child));
-    return absl::OkStatus();
+    return logs_.Read(members_.back().task(), members_.back().pid(), std::move(log.read_end));
   }
 
   // A member that refuses to start has said why; its exit code is the answer. One that ends with 0
@@ -160,7 +168,8 @@ class LocalCluster {
     const auto& end = member.end();
     if (!end.has_value()) return status;
     if (end->exit_code == 0) return absl::OkStatus();
-    return WithExitCode(status, static_cast<ExitCode>(end->exit_code));
+    failed_ = member.task();
+    return Failure(end->exit_code);
   }
 
   void WaitForAll() {
@@ -168,6 +177,7 @@ class LocalCluster {
     bool stopping = false;
     while (AnyRunning()) {
       if (StopSignal::received() && !std::exchange(stopping, true)) {
+        display_.Clear();
         LogInfo("stopping: the job is checkpointed and ends");
         // From the thread that reaps: the number is still the chief's.
         members_.front().Signal(SIGTERM);
@@ -191,6 +201,7 @@ class LocalCluster {
     const ChildEnd& end = *member.end();
     const absl::Duration patience = arguments_.job.lease + absl::Seconds(5);
     if (end.by_signal) {
+      display_.Clear();
       LogWarning(member.task().ToString(), " was ended by signal ", end.exit_code - 128);
     }
     // 1, 2 and 3: this member cannot go on, and another try would end the same way. A program of
@@ -198,7 +209,10 @@ class LocalCluster {
     const bool is_program = !worker_program_.empty() && member.task().role == RoleType::kWorker;
     const bool cannot_go_on = end.exit_code >= 1 && (end.exit_code <= 3 || is_program);
     if (!end.by_signal && cannot_go_on && end.exit_code != 4) {
-      if (first_failure_ == 0) first_failure_ = end.exit_code;
+      if (first_failure_ == 0) {
+        first_failure_ = end.exit_code;
+        failed_ = member.task();
+      }
       KillRest();
     } else if (member.task().role == RoleType::kChief || end.exit_code == 4) {
       kill_at = std::min(kill_at, MonotonicNow() + patience);
@@ -250,16 +264,23 @@ class LocalCluster {
   absl::StatusOr<int> Conclude() {
     const int code = ExitCodeOfAll();
     const auto summary = CompleteSummary(ChiefSummaryPath(), members_);
-    if (!summary.ok()) {
-      if (code == 0) return summary.status();
-      return code;
-    }
+    if (!summary.ok()) return code == 0 ? summary.status() : Failure(code);
     if (!arguments_.job.summary.empty()) {
       WEIR_RETURN_IF_ERROR(WriteSummaryFile(arguments_.job.summary, *summary));
     }
     std::fputs(SummaryTable(*summary).c_str(), stdout);
     std::fflush(stdout);
+    if (code != 0) return Failure(code);
     return code;
+  }
+
+  // Who was the first that failed, and its own words: they may stand far above in the log.
+  absl::Status Failure(int code) {
+    const std::string reason = logs_.LastError(failed_);
+    return WithExitCode(
+        absl::AbortedError(absl::StrCat(failed_.ToString(), " failed with exit code ", code,
+                                        reason.empty() ? "; its log is above" : ": ", reason)),
+        static_cast<ExitCode>(code));
   }
 
   std::string ChiefSummaryPath() const { return absl::StrCat(scratch_, "/summary.json"); }
@@ -271,10 +292,12 @@ class LocalCluster {
   std::string scratch_;
   StopSignal stop_;
   ProgressDisplay display_;
+  MemberLogs logs_;
   std::vector<ChildProcess> members_;  // the chief first
   std::vector<TaggedOutput> outputs_;  // of the programs
   absl::Time stop_rest_at_ = absl::InfiniteFuture();
   int first_failure_ = 0;
+  Task failed_{RoleType::kChief, 0};  // whose failure it is: the chief's unless another's is known
 };
 
 }  // namespace

@@ -9,8 +9,9 @@
 namespace weir {
 
 /// Runs a whole cluster on this machine: chief, ps, workers and, where asked for, an evaluator,
-/// each a process of its own; shows a line of progress on a terminal; ends with the job. Writes the
-/// summary with what the processes cost, and prints a table of it to stdout.
+/// each a process of its own; brings their logs together on stderr, with a line of progress on a
+/// terminal; ends with the job. Writes the summary with what the processes cost, and prints a table
+/// of it to stdout.
 ///
 /// The first SIGTERM or SIGINT ends the job in order. No process outlives this one. Call before
 /// anything of gRPC or UCX was initialised. Returns the exit code; errors (with theirs) are of

@@ -10,9 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/checksum.h"
+#include "common/base/status_macros.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
+#include "runtime/shared_memory_room.h"
 #include "runtime/stop_signal.h"
 #include "weir/exit_code.h"
 
@@ -117,6 +119,7 @@ std::string TransportKind(const RoleSetup& setup) {
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {
   net::UcxOptions options;
   options.fabric = FabricOf(setup);
+  if (options.fabric == net::UcxFabric::kShm) WEIR_RETURN_IF_ERROR(CheckSharedMemoryRoom(1));
   options.loopback_only = setup.cluster.loopback_only;
   options.net_devices = setup.options.net_devices;
   options.port_range = setup.options.ucx_port_range;

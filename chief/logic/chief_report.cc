@@ -57,6 +57,8 @@ wire::StatusReplyT Chief::BuildStatus(absl::Time now) const {
   status.max_steps = options_.max_steps.value();
   status.loss = progress_.mean_loss().value_or(0.0F);
   status.steps_per_second = static_cast<float>(progress_.steps_per_second(now));
+  if (const auto eta = progress_.time_left(); eta.has_value())
+    status.eta_seconds = static_cast<float>(absl::ToDoubleSeconds(*eta));
   status.view = membership_.view().value();
   status.members.push_back(ChiefItself(options_));
   for (const auto& [id, record] : membership_.members()) {
