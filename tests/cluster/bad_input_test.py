@@ -120,8 +120,7 @@ class ConfigurationTest(harness.ClusterTest):
                 self.assertIn(names, self.run_with(config))
 
     def test_all_mistakes_at_once(self):
-        text = self.run_with({"cluster": {"chief": ["a"], "ps": ["b:0"], "worker": ["c:x"]}, "task": {"type": "ps", "index": 0}},
-                             "--batch-size", "0", "--max-stepz", "3")
+        text = self.refused(2, "config", "run", *self.flags(), "--batch-size", "0", "--max-stepz", "3", env={"TF_CONFIG": json.dumps({"cluster": {"chief": ["a"], "ps": ["b:0"], "worker": ["c:x"]}, "task": {"type": "ps", "index": 0}})})
         for mistake in ("cluster.chief", "cluster.ps", "cluster.worker", "--batch-size", "--max-steps"):
             self.assertIn(mistake, text)
 
