@@ -255,7 +255,9 @@ bool Membership::every_listed_task_is_gone() const {
   const auto gone = [this](wire::Role role, const std::set<std::uint32_t>& indices) {
     return std::all_of(indices.begin(), indices.end(), [&](std::uint32_t index) {
       const MemberRecord* record = Find({role, index});
-      return record != nullptr && !record->present();
+      if (record == nullptr || record->present()) return false;
+      // One that was accepted and then silent may not know it yet: it asks again.
+      return record->state != MemberState::kLost || record->was_live();
     });
   };
   return gone(wire::Role::Ps, options_.ps) && gone(wire::Role::Worker, options_.workers) &&

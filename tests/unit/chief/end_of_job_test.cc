@@ -284,6 +284,24 @@ TEST(LingerTest, WhoIsDeclaredDeadIsNotWaitedFor) {
   EXPECT_EQ(cluster.output.exit, 0);
 }
 
+// Found by the simulation: the answer to its join was lost, and it asks again only after the call's
+// deadline, which may be longer than a lease.
+TEST(LingerTest, WhoNeverHeardThatItWasAcceptedIsWaitedFor) {
+  ChiefOptions options = Options();
+  options.evaluators = {0};
+  SimulatedCluster cluster(options);
+  cluster.EnterAll();
+  EXPECT_EQ(cluster.Join(cluster.Request(Evaluator())).outcome, JoinOutcome::Accepted);
+  TrainToTheEnd(cluster);
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  AnswerAllStats(cluster);
+  cluster.Pass(absl::Seconds(6));
+  EverybodyLeaves(cluster);
+  EXPECT_FALSE(cluster.output.exit.has_value()) << "it may ask again";
+  EXPECT_EQ(cluster.Join(cluster.Request(Evaluator())).outcome, JoinOutcome::Ended);
+  EXPECT_EQ(cluster.output.exit, 0);
+}
+
 TEST(LingerTest, AJoinOfAnotherJobIsRefusedEvenThen) {
   SimulatedCluster cluster;
   cluster.EnterAll();
