@@ -28,9 +28,12 @@ wire::PushBlock Remapped(const wire::PushBlock& h) {
 
 }  // namespace
 
-SimWorker::SimWorker(SimCluster& cluster, const Life& life)
+SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
+                     const std::vector<ShardLink>& links, std::function<void(absl::Status)> ended)
     : cluster_(cluster),
       life_(life),
+      process_(process),
+      ended_(std::move(ended)),
       logic_(cluster.layout(),
              {.worker = life.worker,
               .incarnation = life.incarnation,
@@ -42,9 +45,7 @@ SimWorker::SimWorker(SimCluster& cluster, const Life& life)
     gradients_.emplace_back(static_cast<std::size_t>(block.elements));
   }
   for (std::uint16_t s = 0; s < cluster.layout().shards(); ++s) {
-    logic_.OnConnected(ShardIndex(s), {.session = cluster.OpenSession(life, ShardIndex(s)),
-                                       .push_credits = cluster.scenario().push_credits,
-                                       .pull_credits = cluster.scenario().pull_credits});
+    logic_.OnConnected(ShardIndex(s), links[s]);
   }
 }
 
@@ -80,6 +81,16 @@ void SimWorker::OnTicketReply(ShardIndex shard, const wire::TicketReply& reply) 
   Proceed();
 }
 
+void SimWorker::OnPeerDown(ShardIndex shard) {
+  logic_.OnPeerDown(now(), shard, absl::UnavailableError("the connection broke"));
+  Proceed();
+}
+
+void SimWorker::Abort(const absl::Status& why) {
+  logic_.Abort(now(), why);
+  Proceed();
+}
+
 void SimWorker::AskForStep(std::optional<Step> completed, wire::TicketAction action) {
   running_.insert(Operation::kTicket);
   cluster_.Record(OperationStarted{life_, Operation::kTicket, {}, {}});
@@ -91,6 +102,7 @@ void SimWorker::FinishStep() {
 }
 
 bool SimWorker::LeavesNow() {
+  if (interrupted_) return true;
   return life_.worker != WorkerIndex(0) &&
          cluster_.random().Chance(cluster_.scenario().release_early);
 }
@@ -115,6 +127,7 @@ bool SimWorker::Ended(Operation what, const std::optional<absl::Status>& result)
   running_.erase(what);
   cluster_.Record(OperationEnded{life_, what, *result});
   if (!result->ok()) done_ = true;
+  failure_.Update(*result);
   return true;
 }
 
@@ -129,12 +142,21 @@ void SimWorker::Proceed() {
   }
   if (!done_ && Ended(Operation::kPush, logic_.push_result())) {
     pushed_ = true;
+    if (!done_) ++steps_;
     // After a failed push its sends may go on, so only now.
     if (!done_) SpoilGradients();
     if (!done_ && running_.empty()) FinishStep();
   }
   if (!done_) ProceedFromTicket();
+  if (done_) TellWhenDone();
   SetAlarm();
+}
+
+void SimWorker::TellWhenDone() {
+  if (!ended_) return;
+  cluster_.processes().After(
+      process_, absl::ZeroDuration(),
+      [ended = std::exchange(ended_, nullptr), failure = failure_] { ended(failure); });
 }
 
 void SimWorker::ProceedFromTicket() {
@@ -161,7 +183,7 @@ void SimWorker::SetAlarm() {
     return;
   }
   alarm_ = next;
-  cluster_.scheduler().At(next, [cluster = &cluster_, who = life_] {
+  cluster_.processes().At(process_, next, [cluster = &cluster_, who = life_] {
     SimWorker* worker = cluster->worker(who);
     if (worker == nullptr || worker->alarm_ > worker->now()) return;
     worker->alarm_ = absl::InfiniteFuture();
@@ -213,7 +235,9 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
                                       header.sequence(), " of ", ToString(worker.life_))});
   };
   cluster_.network().Send(
-      {.label = label,
+      {.from = process_,
+       .to = cluster_.ProcessOf(to),
+       .label = label,
        .read =
            [cluster, who = life_, block, bytes, check] {
              SimWorker* worker = cluster->worker(who);
@@ -255,9 +279,11 @@ void SimWorker::SendPull(ShardIndex to, const wire::PullRequest& header) {
     label = absl::StrCat(ToString(life_), " -> ps ", to.value(), " PullRequest ", header.request(),
                          " blocks ", header.block(), " x", header.count(), " view ", header.view());
   }
-  cluster_.network().Send({.label = label, .deliver = [cluster = &cluster_, to, header](bool) {
-                             cluster->shard(to).OnPull(header);
-                           }});
+  cluster_.network().Send(
+      {.from = process_,
+       .to = cluster_.ProcessOf(to),
+       .label = label,
+       .deliver = [cluster = &cluster_, to, header](bool) { cluster->shard(to).OnPull(header); }});
 }
 
 void SimWorker::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
@@ -267,7 +293,10 @@ void SimWorker::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
                          header.request(), " completed ", header.completed(), " ",
                          wire::EnumNameTicketAction(header.action()), " view ", header.view());
   }
-  cluster_.network().Send({.label = label, .deliver = [cluster = &cluster_, to, header](bool) {
+  cluster_.network().Send({.from = process_,
+                           .to = cluster_.ProcessOf(to),
+                           .label = label,
+                           .deliver = [cluster = &cluster_, to, header](bool) {
                              cluster->shard(to).OnTicket(header);
                            }});
 }
