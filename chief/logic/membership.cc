@@ -138,7 +138,11 @@ MemberRecord Membership::RecordOf(const wire::JoinRequestT& request) const {
 void Membership::Dismiss(const wire::JoinRequestT& request) {
   MemberRecord record = RecordOf(request);
   record.state = MemberState::kLeft;
-  members_.emplace(record.id, record);  // an earlier incarnation's end is the better news
+  const auto [found, added] = members_.emplace(record.id, record);
+  // An earlier incarnation's end is the better news, unless it never began.
+  if (!added && found->second.state == MemberState::kLost && !found->second.was_live()) {
+    found->second = record;
+  }
 }
 
 absl::Status Membership::Open(SessionId session, MemberId id, Incarnation incarnation,
@@ -233,6 +237,12 @@ std::vector<const MemberRecord*> Membership::Live() const {
 bool Membership::anyone_present() const {
   return std::any_of(members_.begin(), members_.end(),
                      [](const auto& entry) { return entry.second.present(); });
+}
+
+bool Membership::awaits_a_worker() const {
+  return std::any_of(members_.begin(), members_.end(), [](const auto& entry) {
+    return entry.first.role == wire::Role::Worker && entry.second.state == MemberState::kJoined;
+  });
 }
 
 std::string Membership::MissingForReady() const {

@@ -82,6 +82,8 @@ class Membership {
   std::vector<const MemberRecord*> Live(wire::Role role) const;
   std::vector<const MemberRecord*> Live() const;
   bool anyone_present() const;
+  /// A worker was accepted and has yet to open its session.
+  bool awaits_a_worker() const;
   const std::map<MemberId, MemberRecord>& members() const { return members_; }
 
   /// What readiness waits for, as words: "ps 1, a worker".

@@ -232,6 +232,33 @@ TEST(EndTest, APsThatTellsNoStatisticsDoesNotHoldUpTheEnd) {
   EXPECT_TRUE(cluster.Logged("last figures of ps 1"));
 }
 
+// Found by the simulation: its steps came after the last checkpoint had been begun without them.
+TEST(EndTest, AnAcceptedWorkerIsWaitedForBeforeStepsAreLeftUndone) {
+  SimulatedCluster cluster(Options());
+  for (MemberId id : {Ps(0), Ps(1), Worker(0)}) cluster.Enter(id);
+  EXPECT_EQ(cluster.Join(cluster.Request(Worker(1))).outcome, JoinOutcome::Accepted);
+  cluster.Reach(40);
+  cluster.Finish(0);  // out of data, at step 40 of 100
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+  cluster.Open(Worker(1));
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+  cluster.Reach(100);
+  cluster.Finish(1);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kSaving);
+}
+
+TEST(EndTest, AnAcceptedWorkerThatDoesNotComeIsGivenUp) {
+  SimulatedCluster cluster(Options());
+  for (MemberId id : {Ps(0), Ps(1), Worker(0)}) cluster.Enter(id);
+  EXPECT_EQ(cluster.Join(cluster.Request(Worker(1))).outcome, JoinOutcome::Accepted);
+  cluster.Reach(40);
+  cluster.Finish(0);
+  cluster.Pass(absl::Seconds(5) - kTick);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+  cluster.Pass(kTick);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kSettling);
+}
+
 TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
   ChiefOptions options = Options();
   options.evaluators = {0};
