@@ -28,6 +28,11 @@ SimWorker* SimCluster::worker(const Life& who) {
   return found == workers_.end() ? nullptr : found->second;
 }
 
+SimShard* SimCluster::FindShard(ShardIndex index) {
+  const auto found = shards_.find(index);
+  return found == shards_.end() ? nullptr : found->second;
+}
+
 ProcessId SimCluster::ProcessOf(ShardIndex shard) const { return shards_.at(shard)->process(); }
 
 ProcessId SimCluster::ProcessOf(const Life& who) const {

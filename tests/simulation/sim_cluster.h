@@ -34,6 +34,8 @@ class SimCluster {
   const Life& LifeOf(std::uint64_t session) const { return sessions_.at(session); }
   void OpenSession(std::uint64_t session, const Life& who) { sessions_[session] = who; }
   SimShard& shard(ShardIndex index) { return *shards_.at(index); }
+  /// Null where the view has no such ps yet.
+  SimShard* FindShard(ShardIndex index);
   /// Null when that life is gone.
   SimWorker* worker(const Life& who);
   ProcessId ProcessOf(ShardIndex shard) const;

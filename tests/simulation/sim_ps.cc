@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "tests/simulation/sim_chief.h"
 #include "tests/simulation/sim_cluster.h"
 
@@ -27,13 +26,6 @@ void SimPs::OnOpen() {
 
 std::uint64_t SimPs::progress() const {
   return shard_ == nullptr ? 0 : shard_->global_step().value();
-}
-
-wire::ConnectReplyT SimPs::Connect(const wire::ConnectRequestT& request) {
-  if (shard_ != nullptr) return shard_->Connect(request);
-  wire::ConnectReplyT reply;
-  reply.retry = true;
-  return reply;
 }
 
 void SimPs::OnView(const wire::ViewT& view) {

@@ -13,8 +13,6 @@ class SimPs final : public SimMember {
   using SimMember::SimMember;
 
   void OnDeath() override;
-  /// A worker's call; a ps that does not serve yet says so.
-  wire::ConnectReplyT Connect(const wire::ConnectRequestT& request);
   void EndLife() override;
 
  private:

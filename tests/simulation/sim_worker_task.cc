@@ -8,7 +8,7 @@
 #include "tests/simulation/sim_chief.h"
 #include "tests/simulation/sim_cluster.h"
 #include "tests/simulation/sim_evaluation.h"
-#include "tests/simulation/sim_ps.h"
+#include "tests/simulation/sim_shard.h"
 #include "weir/exit_code.h"
 
 namespace weir::sim {
@@ -35,8 +35,8 @@ void SimWorkerTask::Connect(ShardIndex shard) {
   request.incarnation = life().incarnation.value();
   request.layout_fingerprint = world_.layout().fingerprint();
   request.data_address = {1};
-  SimPs* const ps = world_.ps(shard);
-  if (ps == nullptr) {
+  SimShard* const ps = run().FindShard(shard);
+  if (ps == nullptr || !world_.processes().alive(ps->process())) {
     return After(world_.network().Delay(), [this, shard] { OnConnectReply(shard, nullptr); });
   }
   const auto answered = std::make_shared<bool>(false);

@@ -123,11 +123,6 @@ SimChief* SimWorld::chief() {
   return chief != nullptr && chief->alive() && chief->leads() ? chief : nullptr;
 }
 
-SimPs* SimWorld::ps(ShardIndex shard) {
-  auto* const ps = static_cast<SimPs*>(Current({wire::Role::Ps, shard.value()}));
-  return ps != nullptr && ps->alive() ? ps : nullptr;
-}
-
 SimCluster& SimWorld::RunOf(ProcessId chief) {
   return (*std::ranges::find(chiefs_, chief, &SimChief::process))->run();
 }

@@ -25,7 +25,6 @@ namespace weir::sim {
 
 class SimChief;
 class SimCluster;
-class SimPs;
 class SimTask;
 
 /// A whole job in one process: the shipping logic of chief, shards and clients, simulated time,
@@ -48,9 +47,8 @@ class SimWorld {
     Append({scheduler_.now(), std::move(what)});
   }
   void Count(const std::string& occurrence) { ++occurrences_[occurrence]; }
-  /// Who listens at the chief's, or a ps's, address; null when nobody does.
+  /// Who listens at the chief's address; null when nobody does.
   SimChief* chief();
-  SimPs* ps(ShardIndex shard);
   /// The data path that a chief, alive or dead, leads.
   SimCluster& RunOf(ProcessId chief);
   /// Asks whoever is the chief; `answer` comes within 3 s, null when the call failed.
