@@ -34,7 +34,7 @@ void SimCommitter::MarkFinal(Step step, Done done) {
     SimDisk::Folder& folder = world_.disk()[step];
     if (!folder.manifest.has_value()) return absl::NotFoundError("there is no such checkpoint");
     folder.manifest->is_final = world_.scenario().plant != Plant::kForgetFinal;
-    world_.Record(CheckpointMarkedFinal{step});
+    if (folder.manifest->is_final) world_.Record(CheckpointMarkedFinal{step});
     world_.Count("checkpoint marked final");
     return absl::OkStatus();
   });
