@@ -10,7 +10,7 @@ std::optional<Connection> Connections::Open(const Connection& connection) {
   std::uint64_t& current = current_[connection.worker.value()];
   if (current != 0) {
     replaced = by_session_.at(current);
-    by_session_.erase(current);
+    Forget(current);
   }
   current = connection.session;
   by_session_[connection.session] = connection;
@@ -23,7 +23,7 @@ void Connections::Remove(std::uint64_t session) {
   std::uint64_t& current = current_[found->second.worker.value()];
   if (current == session) current = 0;
   std::erase_if(fenced_, [&](const Fenced& fenced) { return fenced.session == session; });
-  by_session_.erase(found);
+  Forget(session);
 }
 
 std::vector<Connection> Connections::OnView(const Admission& admission, absl::Time now) {
@@ -35,7 +35,7 @@ std::vector<Connection> Connections::OnView(const Admission& admission, absl::Ti
     const auto earlier = std::ranges::find(fenced_, connection.worker, &Fenced::worker);
     if (earlier != fenced_.end()) {
       to_close.push_back(by_session_.at(earlier->session));
-      by_session_.erase(earlier->session);
+      Forget(earlier->session);
       fenced_.erase(earlier);
     }
     fenced_.push_back({std::exchange(current, 0), connection.worker, now + kFencedLinger});
@@ -50,6 +50,20 @@ std::vector<Connection> Connections::TakeExpired(absl::Time now) {
   }
   for (const Connection& connection : expired) Remove(connection.session);
   return expired;
+}
+
+void Connections::Forget(std::uint64_t session) {
+  by_session_.erase(session);
+  if (removed_.size() < kRemembered) {
+    removed_.push_back(session);
+  } else {
+    removed_[next_removed_] = session;
+    next_removed_ = (next_removed_ + 1) % kRemembered;
+  }
+}
+
+bool Connections::RecentlyRemoved(std::uint64_t session) const {
+  return std::ranges::count(removed_, session) > 0;
 }
 
 const Connection* Connections::OfSession(std::uint64_t session) const {

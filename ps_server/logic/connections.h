@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,7 +18,7 @@ struct Connection {
   WorkerIndex worker;
   Incarnation incarnation;
   net::PeerId peer;
-  std::uint64_t session = 0;
+  std::uint64_t session = 0;  ///< a secret of the two ends: never log it
 };
 
 /// The workers that are connected. Each has one current connection, found by worker too; one whose
@@ -44,6 +45,8 @@ class Connections {
   bool any_fenced() const { return !fenced_.empty(); }
 
   const Connection* OfSession(std::uint64_t session) const;
+  /// Whether it was one of the last connections that went: its messages may still arrive.
+  bool RecentlyRemoved(std::uint64_t session) const;
   /// Where an answer to `session` goes. A session that is over has only answers that had to wait,
   /// and these are for the worker's current connection.
   const Connection* ForAnswer(WorkerIndex worker, std::uint64_t session) const;
@@ -58,9 +61,14 @@ class Connections {
     absl::Time until;
   };
 
+  void Forget(std::uint64_t session);
+
+  static constexpr std::size_t kRemembered = 256;
   absl::flat_hash_map<std::uint64_t, Connection> by_session_;
   std::vector<std::uint64_t> current_;  // sessions, by worker; 0: none
   std::vector<Fenced> fenced_;          // at most one a worker
+  std::vector<std::uint64_t> removed_;  // a ring of at most kRemembered
+  std::size_t next_removed_ = 0;
 };
 
 }  // namespace weir::ps

@@ -89,6 +89,17 @@ TEST_F(ConnectionsTest, AtMostOneFencedConnectionAWorker) {
   EXPECT_THAT(SessionsOf(connections_.All()), ElementsAre(30U));
 }
 
+TEST_F(ConnectionsTest, RemembersTheLastThatWent) {
+  View({{kA, Incarnation(1)}});
+  for (std::uint32_t session = 1; session <= 300; ++session) {
+    connections_.Open(Of(kA, 1, session));
+  }
+  EXPECT_FALSE(connections_.RecentlyRemoved(300)) << "it is open";
+  EXPECT_TRUE(connections_.RecentlyRemoved(299));
+  EXPECT_FALSE(connections_.RecentlyRemoved(1)) << "long ago";
+  EXPECT_FALSE(connections_.RecentlyRemoved(1000)) << "a stranger's";
+}
+
 TEST_F(ConnectionsTest, AnIncarnationConnectsOnceItIsInTheView) {
   wire::ConnectRequestT request;
   request.worker = kA.value();
