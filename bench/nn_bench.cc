@@ -1,16 +1,26 @@
-// The tutorial's CNN at batch 256 on one thread: a whole TrainStep beside the bare oneDNN
-// primitives that it cannot do without, each on memory of its own, timed in the same run. Pin it
-// (taskset -c 0) and compare the two; the table's "sum" is the control.
+// The tutorial's CNN at batch 256 on one thread: a whole TrainStep, beside oneDNN's bare primitives
+// for its convolution, pooling and matrix products, forward and backward, measured in the same run.
+//
+// Each primitive stands for the fastest of all its layouts and implementations, whether or not they
+// fit together: no ReLU, no change of layout, no loss. The ratio of the step to their sum is
+// printed below the table; with --max-ratio=R the exit code is 1 if it is above R. Times are
+// medians of the thread's processor time over interleaved repetitions, so that other processes
+// disturb them little.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <oneapi/dnnl/dnnl.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <map>
 #include <random>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
+#include "bench/bare_primitives.h"
 #include "common/model/initializer.h"
 #include "weir/nn/sequential.h"
 #include "worker/nn/threads.h"
@@ -18,9 +28,6 @@
 namespace weir::nn {
 namespace {
 
-using dnnl::memory;
-using Tag = memory::format_tag;
-constexpr auto kF32 = memory::data_type::f32;
 constexpr int kBatch = 256;
 
 Sequential TutorialNet() {
@@ -80,162 +87,98 @@ void Evaluate(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kBatch);
 }
 
-// Every primitive of the step, in the layouts that were measured as best (worker/nn says why).
-class BarePrimitives {
- public:
-  BarePrimitives() {
-    AddConvolution();
-    AddPooling();
-    AddRelu("relu 13x13x32", {kBatch, 32, 13, 13}, Tag::nChw16c);
-    AddReorders();
-    AddDense("dense 5408x64", 5408, 64);
-    AddRelu("relu 64", {kBatch, 64}, Tag::nc);
-    AddDense("dense 64x10", 64, 10);
-  }
-
-  struct Named {
-    std::string name;
-    std::function<void()> run;
-  };
-  const std::vector<Named>& all() const { return primitives_; }
-
- private:
-  using Arguments = std::unordered_map<int, memory>;
-
-  memory New(const memory::desc& desc) {
-    memory made(desc, engine_);
-    auto* const bytes = static_cast<unsigned char*>(made.get_data_handle());
-    const bool floats = desc.data_type() == kF32;
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (std::size_t i = 0; i < desc.get_size(); i += floats ? 4 : 1) {
-      if (floats) *reinterpret_cast<float*>(bytes + i) = uniform(random_);
-      if (!floats) bytes[i] = 0;
-    }
-    return made;
-  }
-
-  void Add(std::string name, const dnnl::primitive& primitive, const Arguments& arguments) {
-    primitives_.push_back(
-        {std::move(name), [this, primitive, arguments] { primitive.execute(stream_, arguments); }});
-  }
-
-  void AddConvolution() {
-    const auto direct = dnnl::algorithm::convolution_direct;
-    const memory::desc source({kBatch, 1, 28, 28}, kF32, Tag::nchw);
-    const memory::desc kernel({32, 1, 3, 3}, kF32, Tag::any);
-    const memory::desc bias({32}, kF32, Tag::x);
-    const memory::desc result({kBatch, 32, 26, 26}, kF32, Tag::any);
-    const dnnl::convolution_forward::primitive_desc forward({dnnl::prop_kind::forward_training,
-                                                             direct,
-                                                             source,
-                                                             kernel,
-                                                             bias,
-                                                             result,
-                                                             {1, 1},
-                                                             {0, 0},
-                                                             {0, 0}},
-                                                            engine_);
-    image_ = forward.dst_desc();
-    const memory input = New(source), output = New(image_), biases = New(bias);
-    Add("conv forward", dnnl::convolution_forward(forward),
-        {{DNNL_ARG_SRC, input},
-         {DNNL_ARG_WEIGHTS, New(forward.weights_desc())},
-         {DNNL_ARG_BIAS, biases},
-         {DNNL_ARG_DST, output}});
-    const dnnl::convolution_backward_weights::primitive_desc backward(
-        {direct, source, kernel, bias, image_, {1, 1}, {0, 0}, {0, 0}}, engine_, forward);
-    Add("conv backward weights", dnnl::convolution_backward_weights(backward),
-        {{DNNL_ARG_SRC, input},
-         {DNNL_ARG_DIFF_DST, output},
-         {DNNL_ARG_DIFF_WEIGHTS, New(backward.diff_weights_desc())},
-         {DNNL_ARG_DIFF_BIAS, biases}});
-  }
-
-  void AddPooling() {
-    const auto max = dnnl::algorithm::pooling_max;
-    const memory::desc any({kBatch, 32, 13, 13}, kF32, Tag::any);
-    const dnnl::pooling_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, max, image_, any, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
-        engine_);
-    const memory image = New(image_), pooled = New(forward.dst_desc());
-    const memory workspace = New(forward.workspace_desc());
-    Add("max-pool forward", dnnl::pooling_forward(forward),
-        {{DNNL_ARG_SRC, image}, {DNNL_ARG_DST, pooled}, {DNNL_ARG_WORKSPACE, workspace}});
-    const dnnl::pooling_backward::primitive_desc backward(
-        {max, image_, forward.dst_desc(), {2, 2}, {2, 2}, {0, 0}, {0, 0}}, engine_, forward);
-    Add("max-pool backward", dnnl::pooling_backward(backward),
-        {{DNNL_ARG_DIFF_SRC, image}, {DNNL_ARG_DIFF_DST, pooled}, {DNNL_ARG_WORKSPACE, workspace}});
-  }
-
-  void AddRelu(const std::string& name, const memory::dims& dims, Tag tag) {
-    const memory::desc desc(dims, kF32, tag);
-    const dnnl::eltwise_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_relu, desc, 0.0F}, engine_);
-    const memory data = New(desc), gradient = New(desc);
-    Add(name + " forward", dnnl::eltwise_forward(forward),
-        {{DNNL_ARG_SRC, data}, {DNNL_ARG_DST, data}});
-    const dnnl::eltwise_backward::primitive_desc backward(
-        {dnnl::algorithm::eltwise_relu_use_dst_for_bwd, desc, desc, 0.0F}, engine_, forward);
-    Add(name + " backward", dnnl::eltwise_backward(backward),
-        {{DNNL_ARG_DST, data}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_SRC, gradient}});
-  }
-
-  void AddReorders() {
-    const memory::dims dims = {kBatch, 32, 13, 13};
-    const memory blocked = New({dims, kF32, Tag::nChw16c});
-    const memory flat = New({dims, kF32, Tag::nhwc});
-    Add("reorder to flat", dnnl::reorder(blocked, flat),
-        {{DNNL_ARG_FROM, blocked}, {DNNL_ARG_TO, flat}});
-    Add("reorder from flat", dnnl::reorder(flat, blocked),
-        {{DNNL_ARG_FROM, flat}, {DNNL_ARG_TO, blocked}});
-  }
-
-  void AddDense(const std::string& name, memory::dim in, memory::dim out) {
-    const memory::desc source({kBatch, in}, kF32, Tag::nc);
-    const memory::desc kernel({out, in}, kF32, Tag::any);
-    const memory::desc bias({out}, kF32, Tag::x);
-    const memory::desc result({kBatch, out}, kF32, Tag::nc);
-    const memory x = New(source), y = New(result), biases = New(bias);
-    const dnnl::inner_product_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, source, kernel, bias, result}, engine_);
-    Add(name + " forward", dnnl::inner_product_forward(forward),
-        {{DNNL_ARG_SRC, x},
-         {DNNL_ARG_WEIGHTS, New(forward.weights_desc())},
-         {DNNL_ARG_BIAS, biases},
-         {DNNL_ARG_DST, y}});
-    const memory::desc keras({out, in}, kF32, Tag::io);
-    const dnnl::inner_product_backward_weights::primitive_desc weights(
-        {source, keras, bias, result}, engine_, forward);
-    Add(name + " backward weights", dnnl::inner_product_backward_weights(weights),
-        {{DNNL_ARG_SRC, x},
-         {DNNL_ARG_DIFF_DST, y},
-         {DNNL_ARG_DIFF_WEIGHTS, New(keras)},
-         {DNNL_ARG_DIFF_BIAS, biases}});
-    const dnnl::inner_product_backward_data::primitive_desc data({source, kernel, result}, engine_,
-                                                                 forward);
-    Add(name + " backward data", dnnl::inner_product_backward_data(data),
-        {{DNNL_ARG_DIFF_SRC, x},
-         {DNNL_ARG_WEIGHTS, New(data.weights_desc())},
-         {DNNL_ARG_DIFF_DST, y}});
-  }
-
-  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream_{engine_};
-  std::mt19937 random_{1};
-  memory::desc image_;
-  std::vector<Named> primitives_;
-};
-
-void BareSum(benchmark::State& state, const BarePrimitives& bare) {
+void Bare(benchmark::State& state, const BarePrimitives::Candidate& candidate) {
   const ScopedThreads scope(1);
-  for (auto _ : state) {
-    for (const auto& primitive : bare.all()) primitive.run();
-  }
+  for (auto _ : state) candidate.run();
 }
 
-void Bare(benchmark::State& state, const BarePrimitives::Named& primitive) {
-  const ScopedThreads scope(1);
-  for (auto _ : state) primitive.run();
+std::string NameOf(const BarePrimitives::Candidate& candidate) {
+  return "bare/" + candidate.operation + "/" + candidate.implementation;
+}
+
+// Keeps the times; the table comes when all repetitions are done.
+class Collector final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context& context) override {
+    PrintBasicContext(&std::cerr, context);
+    return true;
+  }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.error_occurred) std::cerr << run.error_message << "\n";
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      times_[run.run_name.function_name].push_back(run.GetAdjustedCPUTime());
+    }
+  }
+
+  // Milliseconds; infinite if it was not measured.
+  double Median(const std::string& name) const {
+    const auto found = times_.find(name);
+    if (found == times_.end()) return std::numeric_limits<double>::infinity();
+    std::vector<double> times = found->second;
+    std::ranges::sort(times);
+    return times[times.size() / 2];
+  }
+
+  void PrintTable() const {
+    std::printf("# %-56s %9s %9s %9s  %s\n", "op", "median_ms", "least_ms", "most_ms",
+                "repetitions");
+    for (const auto& [name, times] : times_) {
+      const auto [least, most] = std::ranges::minmax(times);
+      std::printf("  %-56s %9.3f %9.3f %9.3f  %zu\n", name.c_str(), Median(name), least, most,
+                  times.size());
+    }
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> times_;
+};
+
+// The sum over operations of the fastest candidate; prints which that is.
+double FastestSum(const BarePrimitives& bare, const Collector& times, bool onednn_only) {
+  std::map<std::string, std::pair<double, std::string>> fastest;
+  for (const auto& candidate : bare.all()) {
+    if (onednn_only && !candidate.is_onednn) continue;
+    const double time = times.Median(NameOf(candidate));
+    auto& best = fastest.try_emplace(candidate.operation, std::pair{time, ""}).first->second;
+    if (time <= best.first) best = {time, candidate.implementation};
+  }
+  double sum = 0;
+  for (const auto& [operation, best] : fastest) {
+    std::printf("#   %-30s %9.3f ms  %s\n", operation.c_str(), best.first, best.second.c_str());
+    sum += best.first;
+  }
+  return sum;
+}
+
+double PrintRatios(const BarePrimitives& bare, const Collector& times) {
+  times.PrintTable();
+  const double step = times.Median("TrainStep");
+  std::printf("# oneDNN's fastest primitives\n");
+  const double onednn = FastestSum(bare, times, /*onednn_only=*/true);
+  std::printf("# the faster of oneDNN's and weir's\n");
+  const double either = FastestSum(bare, times, /*onednn_only=*/false);
+  std::printf("# step %.2f ms, oneDNN's primitives %.2f ms, with weir's kernels %.2f ms\n", step,
+              onednn, either);
+  std::printf("# ratio %.3f (to the sum with weir's kernels %.3f)\n", step / onednn, step / either);
+  return step / onednn;
+}
+
+// Takes `--max-ratio=R` out of the arguments.
+double TakeMaxRatio(int& argc, char** argv) {
+  constexpr std::string_view kFlag = "--max-ratio=";
+  double max_ratio = std::numeric_limits<double>::infinity();
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]).starts_with(kFlag)) {
+      max_ratio = std::atof(argv[i] + kFlag.size());
+    } else {
+      argv[kept++] = argv[i];
+    }
+  }
+  argc = kept;
+  return max_ratio;
 }
 
 }  // namespace
@@ -243,18 +186,28 @@ void Bare(benchmark::State& state, const BarePrimitives::Named& primitive) {
 
 int main(int argc, char** argv) {
   using namespace weir::nn;  // NOLINT(google-build-using-namespace)
-  benchmark::Initialize(&argc, argv);
+  const double max_ratio = TakeMaxRatio(argc, argv);
+  char name[] = "nn_bench";
+  char interleave[] = "--benchmark_enable_random_interleaving=true";
+  char repetitions[] = "--benchmark_repetitions=7";
+  char min_time[] = "--benchmark_min_time=0.05";
+  std::vector<char*> arguments = {name, interleave, repetitions, min_time};
+  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  auto count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+
   const ScopedThreads scope(1);
   const BarePrimitives bare;
   const auto ms = benchmark::kMillisecond;
   benchmark::RegisterBenchmark("TrainStep", TrainStep)->Unit(ms);
-  benchmark::RegisterBenchmark("bare/sum", [&](auto& state) { BareSum(state, bare); })->Unit(ms);
   benchmark::RegisterBenchmark("Evaluate", Evaluate)->Unit(ms);
-  for (const auto& primitive : bare.all()) {
-    benchmark::RegisterBenchmark(("bare/" + primitive.name).c_str(), [&](auto& state) {
-      Bare(state, primitive);
+  for (const auto& candidate : bare.all()) {
+    benchmark::RegisterBenchmark(NameOf(candidate).c_str(), [&](auto& state) {
+      Bare(state, candidate);
     })->Unit(ms);
   }
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  Collector times;
+  benchmark::RunSpecifiedBenchmarks(&times);
+  return PrintRatios(bare, times) <= max_ratio ? 0 : 1;
 }

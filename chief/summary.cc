@@ -32,6 +32,21 @@ Json Paths(const Summary& summary) {
   return paths;
 }
 
+Json Phases(const Summary& summary) {
+  Json phases = Json::array();
+  for (const WorkerPhases& worker : summary.phases) {
+    phases.push_back({{"worker", worker.worker},
+                      {"steps", worker.steps},
+                      {"data_seconds", worker.data},
+                      {"ticket_seconds", worker.ticket},
+                      {"pull_seconds", worker.pull},
+                      {"forward_seconds", worker.forward},
+                      {"backward_seconds", worker.backward},
+                      {"push_seconds", worker.push}});
+  }
+  return phases;
+}
+
 Json Members(const Summary& summary) {
   Json members = Json::array();
   for (const MemberSummary& member : summary.members) {
@@ -69,6 +84,7 @@ std::string SummaryToJson(const Summary& summary) {
                        {"p99", summary.staleness.p99},
                        {"max", summary.staleness.max}};
   json["bytes"] = {{"pushed", summary.bytes.pushed}, {"pulled", summary.bytes.pulled}};
+  json["phases"] = Phases(summary);
   json["members"] = Members(summary);
   json["checkpoint"] = summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint);
   // Texts come from peers: what is not UTF-8 is replaced, never thrown about.

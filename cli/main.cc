@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/last_words.h"
 
 namespace {
 
@@ -28,5 +29,6 @@ int main(int argc, char** argv) {
   // A closed pipe and a full quota are errors to report, not ends of the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  weir::cli::InstallLastWords();
   return weir::cli::Dispatch(std::vector<std::string>(argv + 1, argv + argc));
 }

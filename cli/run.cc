@@ -16,18 +16,27 @@ int Run(std::span<const std::string> arguments) {
   if (!setup.ok()) return Fail(setup.status());
   const JobOptions& job = setup->arguments.job;
   if (setup->arguments.help_requested) {
-    std::fputs(RunHelp().c_str(), stdout);
+    std::fputs(HelpOf("run").c_str(), stdout);
     return 0;
   }
-  const LogLevel level = job.verbose ? LogLevel::kDebug : LogLevel::kInfo;
   const auto chosen = CreateJob(job.job);
   if (!chosen.ok()) return Fail(chosen.status());
   const bool local = !setup->config.cluster.has_value();
-  StartLogging(local ? "local" : setup->config.cluster->self.ToString(), level);
+  if (local && chosen->tensors_only) {
+    return Fail(WithExitCode(
+        absl::InvalidArgumentError("TF_CONFIG names no cluster, and the job's workers are programs "
+                                   "that use weir::Client: use `weir local --job FILE.json -- "
+                                   "PROGRAM`, or write a cluster into TF_CONFIG"),
+        ExitCode::kBadUsage));
+  }
+  StartLogging(local ? "local" : setup->config.cluster->self.ToString(), job.log_level,
+               job.log_format);
   if (!setup->config.notes.empty()) LogDebug("TF_CONFIG: ", setup->config.notes);
-  const auto code =
-      local ? RunLocalCluster({.job = job}, {"weir", "member"})
-            : RunMember({.job = chosen->get(), .cluster = *setup->config.cluster, .options = job});
+  const auto code = local ? RunLocalCluster({.job = job}, {"weir", "member"})
+                          : RunMember({.job = chosen->job.get(),
+                                       .tensors_only = chosen->tensors_only,
+                                       .cluster = *setup->config.cluster,
+                                       .options = job});
   return code.ok() ? *code : Fail(code.status());
 }
 
@@ -43,7 +52,7 @@ int Member() {
   if (!arguments.ok()) return Fail(arguments.status());
   const auto job = CreateJob(arguments->job.job);
   if (!job.ok()) return Fail(job.status());
-  const auto code = RunAssignedMember(**assignment, **job);
+  const auto code = RunAssignedMember(**assignment, *job->job, job->tensors_only);
   return code.ok() ? *code : Fail(code.status());
 }
 

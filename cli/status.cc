@@ -1,135 +1,41 @@
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "chief/logic/member_id.h"
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "cli/status_arguments.h"
+#include "cli/status_view.h"
+#include "cli/status_watch.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/config/environment.h"
-#include "common/config/token.h"
 #include "common/rpc/client.h"
-#include "weir/exit_code.h"
 
 namespace weir::cli {
 namespace {
 
-constexpr char kUsage[] = "usage: weir status --chief HOST:PORT [--json] [--token-file FILE]";
-
-struct StatusArguments {
-  std::string chief;
-  std::string token_file;
-  bool json = false;
-};
-
-absl::Status BadUsage(const std::string& what) {
-  return WithExitCode(absl::InvalidArgumentError(absl::StrCat(what, "\n", kUsage)),
-                      ExitCode::kBadUsage);
-}
-
-absl::StatusOr<StatusArguments> Parse(std::span<const std::string> arguments) {
-  StatusArguments parsed;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string flag = arguments[i];
-    std::string value;
-    bool has_value = false;
-    if (const auto equals = flag.find('='); equals != std::string::npos) {
-      value = flag.substr(equals + 1);
-      flag.resize(equals);
-      has_value = true;
-    }
-    if (flag == "--json" && !has_value) {
-      parsed.json = true;
-      continue;
-    }
-    if (flag == "--watch") return BadUsage("--watch is not in this version");
-    std::string* target = flag == "--chief"        ? &parsed.chief
-                          : flag == "--token-file" ? &parsed.token_file
-                                                   : nullptr;
-    if (target == nullptr) return BadUsage(absl::StrCat("unknown argument ", arguments[i]));
-    if (!has_value && i + 1 == arguments.size()) {
-      return BadUsage(absl::StrCat(flag, " needs a value"));
-    }
-    *target = has_value ? value : arguments[++i];
-  }
-  if (parsed.chief.empty()) return BadUsage("--chief is missing");
-  return parsed;
-}
-
-std::string AsJson(const wire::StatusReplyT& s) {
-  nlohmann::json members = nlohmann::json::array();
-  for (const auto& m : s.members) {
-    if (!m || !m->member) continue;
-    members.push_back({{"role", std::string(chief::RoleText(m->member->role))},
-                       {"index", m->member->index},
-                       {"pid", m->member->pid},
-                       {"address", m->member->address},
-                       {"state", m->member->state},
-                       {"lease_left_ms", m->lease_left_ms},
-                       {"last_step", m->last_step},
-                       {"last_loss", m->last_loss},
-                       {"steps_per_second", m->steps_per_second}});
-  }
-  return nlohmann::json{
-             {"job", s.job},
-             {"mode", s.mode},
-             {"phase", s.phase},
-             {"global_step", s.global_step},
-             {"max_steps", s.max_steps},
-             {"loss", s.loss},
-             {"steps_per_second", s.steps_per_second},
-             {"view", s.view},
-             {"members", members},
-             {"paths", s.paths},
-             {"staleness",
-              {{"p50", s.staleness_p50}, {"p99", s.staleness_p99}, {"max", s.staleness_max}}},
-             {"last_checkpoint", s.last_checkpoint}}
-             // Texts come from other processes: what is not UTF-8 is replaced, not thrown about.
-             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
-}
-
-std::string AsTable(const wire::StatusReplyT& s) {
-  std::string text = absl::StrFormat(
-      "%s (%s), %s: step %d of %d, loss %.4f, %.1f steps/s, view %d, staleness p50 %d p99 %d max "
-      "%d\n",
-      s.job, s.mode, s.phase, s.global_step, s.max_steps, s.loss, s.steps_per_second, s.view,
-      s.staleness_p50, s.staleness_p99, s.staleness_max);
-  for (const auto& m : s.members) {
-    if (!m || !m->member) continue;
-    absl::StrAppendFormat(&text, "  %-10s %3d  %-8s pid %-8d %s\n",
-                          std::string(chief::RoleText(m->member->role)), m->member->index,
-                          m->member->state, m->member->pid, m->member->address);
-  }
-  for (const std::string& path : s.paths) absl::StrAppend(&text, "  ", path, "\n");
-  if (!s.last_checkpoint.empty()) absl::StrAppend(&text, "  checkpoint ", s.last_checkpoint, "\n");
-  return text;
-}
-
-absl::StatusOr<std::string> Ask(std::span<const std::string> arguments) {
-  WEIR_ASSIGN_OR_RETURN(const StatusArguments parsed, Parse(arguments));
-  WEIR_ASSIGN_OR_RETURN(const std::string token, parsed.token_file.empty()
-                                                     ? TokenOf(ProcessEnvironment())
-                                                     : ReadTokenFile(parsed.token_file));
-  const auto chief =
-      rpc::ChiefClient::Create({.address = parsed.chief, .peer = "chief", .token = token});
+absl::StatusOr<std::string> Ask(const StatusArguments& arguments) {
+  WEIR_ASSIGN_OR_RETURN(const auto tls, rpc::TlsIdentity::Load(arguments.tls));
+  const auto chief = rpc::ChiefClient::Create(
+      {.address = arguments.chief, .peer = "chief", .token = arguments.token, .tls = tls});
   WEIR_ASSIGN_OR_RETURN(const wire::StatusReplyT status, chief->GetStatus(absl::Seconds(3)));
-  return parsed.json ? AsJson(status) : AsTable(status);
+  return arguments.json ? StatusJson(status, JsonLayout::kIndented) : StatusTable(status);
 }
 
 }  // namespace
 
 int Status(std::span<const std::string> arguments) {
   StartLogging("status", LogLevel::kInfo);
-  if (!arguments.empty() && arguments[0] == "--help") {
-    std::puts(kUsage);
+  const auto parsed = ParseStatus(arguments, ProcessEnvironment());
+  if (!parsed.ok()) return Fail(parsed.status());
+  if (parsed->help_requested) {
+    std::fputs(HelpOf("status").c_str(), stdout);
     return 0;
   }
-  const auto text = Ask(arguments);
+  if (parsed->watch.has_value()) {
+    const auto code = WatchStatus(*parsed);
+    return code.ok() ? *code : Fail(code.status());
+  }
+  const auto text = Ask(*parsed);
   if (!text.ok()) return Fail(text.status());
   std::fputs(text->c_str(), stdout);
   return 0;

@@ -11,6 +11,7 @@
 #include "common/base/bounded_queue.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/occurrences.h"
 #include "common/base/status_macros.h"
 #include "common/net/wire_message.h"
 #include "ps_server/checkpoint_writer.h"
@@ -146,6 +147,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   Step global_step() const override {
     return Step(counters_.global_step.load(std::memory_order_relaxed));
+  }
+
+  std::uint64_t strangers_messages() const override {
+    return strangers_messages_.load(std::memory_order_relaxed);
   }
 
   void Stop() override {
@@ -302,15 +307,28 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     }
   }
 
-  // Messages of unknown sessions are late ones of closed connections: nobody waits for an answer.
+  // The session is what binds a message to a worker that came through Connect: before it was found,
+  // nothing in the message counts (docs/security.md).
   template <typename Struct, typename Handler>
   void Dispatch(ByteSpan bytes, Handler handler) {
     const auto header = net::ReadHeader<Struct>(bytes);
     if (!header.has_value()) return;
     const Connection* connection = connections_.OfSession(header->session());
-    if (connection == nullptr || std::ranges::count(closing_, connection->session) > 0) return;
+    if (connection == nullptr) return DropWithoutSession(header->session());
+    if (std::ranges::count(closing_, connection->session) > 0) return;
     handling_ = connection->session;
     handler(connection->worker, *header);
+  }
+
+  // Late ones of closed connections are no strangers'. Nobody gets an answer: there is no address
+  // to send it to, and none could tell a stranger anything that it may know.
+  void DropWithoutSession(std::uint64_t session) {
+    if (connections_.RecentlyRemoved(session)) return;
+    strangers_messages_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t times = strangers_.Add(MonotonicNow());
+    if (times == 0) return;
+    LogWarning("dropped ", times, " message(s) without a session of this ps: somebody who did not ",
+               "come through the control plane knows its UCX address");
   }
 
   void OnSent(net::SendToken token, const absl::Status&) override {
@@ -432,10 +450,12 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   std::vector<SendSlab::Entry> orphans_;
   std::vector<std::uint64_t> closing_;  // sessions
   std::uint64_t handling_ = 0;          // the session whose message is being handled
+  Occurrences strangers_;
   std::optional<CheckpointRequest> next_checkpoint_;
   std::int64_t first_ticket_us_ = -1;
   std::int64_t last_ack_us_ = -1;
 
+  std::atomic<std::uint64_t> strangers_messages_{0};  // publishes nothing else
   BoundedQueue<std::function<void()>> mailbox_{4096};
   CheckpointWriter writer_;
   std::jthread thread_;

@@ -56,6 +56,8 @@ class Server {
   /// Reports Stats.
   virtual void SendStats() = 0;
   virtual Step global_step() const = 0;
+  /// Messages that were dropped because they carried no session that this ps gave out.
+  virtual std::uint64_t strangers_messages() const = 0;
   /// Stops the threads: no report after it. A checkpoint under way is abandoned.
   virtual void Stop() = 0;
 };

@@ -14,6 +14,7 @@
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/checkpoint_reader.h"
 #include "common/checkpoint/model_dir.h"
+#include "common/config/choice_flags.h"
 #include "weir/exit_code.h"
 
 namespace weir {
@@ -38,7 +39,7 @@ absl::Status ChiefRole::Prepare(const std::string& own_address) {
   WEIR_RETURN_IF_ERROR(WriteNonce(model_dir, nonce_));
   const auto tensors = setup_.layout->tensors();
   store_ = std::make_unique<ModelDirStore>(
-      model_dir, ModelDirStore::Facts{.job = setup_.options.job,
+      model_dir, ModelDirStore::Facts{.job = setup_.job_name,
                                       .optimizer = setup_.options.optimizer,
                                       .tensors = {tensors.begin(), tensors.end()},
                                       .shards = setup_.layout->shards(),
@@ -75,16 +76,21 @@ chief::ChiefOptions ChiefRole::OptionsOf(const std::string& own_address) const {
   options.address = own_address;
   options.incarnation = incarnation_.value();
   options.pid = static_cast<std::uint32_t>(getpid());
-  options.job = job.job;
+  options.job = setup_.job_name;
   options.job_fingerprint = SettingsFingerprint(setup_);
   options.job_settings = SharedSettings(setup_);
+  options.layout_fingerprint = setup_.layout->fingerprint();
+  options.layout = DescribeLayout(*setup_.layout);
+  TransportChoice transport = job.transport;
+  options.transport = *TransportValue(transport).show();
+  options.has_test_data = !setup_.tensors_only;
   options.mode = job.mode;
   options.model_dir_nonce = nonce_;
   options.start_step = start_step_;
   options.max_steps = Step(setup_.max_steps);
   options.resume_checkpoint = resume_;
   options.resume_is_final = resume_is_final_;
-  options.batch_size = job.batch_size;
+  options.batch_size = setup_.tensors_only ? 0 : job.batch_size;
   options.save_checkpoints_steps = job.save_checkpoints_steps;
   options.save_checkpoints_secs = job.save_checkpoints_secs;
   options.keep_checkpoint_max = job.keep_checkpoint_max;

@@ -50,7 +50,8 @@ absl::Status Failed(int error, absl::string_view what) {
 
 absl::StatusOr<ChildProcess> ChildProcess::Spawn(MemberAssignment assignment,
                                                  std::vector<std::string> arguments,
-                                                 const std::string& token, int log_fd) {
+                                                 const std::string& token, int log_fd,
+                                                 int stdout_fd) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Failed(errno, "make a pipe");
   UniqueFd read_end(ends[0]);
@@ -65,6 +66,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(MemberAssignment assignment,
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (stdout_fd >= 0) posix_spawn_file_actions_adddup2(&actions, stdout_fd, STDOUT_FILENO);
   if (log_fd >= 0) posix_spawn_file_actions_adddup2(&actions, log_fd, STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), kReadyFd);
   // A group of its own: the terminal's Ctrl-C reaches only the parent, which ends the job in order.

@@ -26,10 +26,11 @@ class ChildProcess {
  public:
   /// Starts this program again with `arguments` (the first is its name) and the assignment, whose
   /// parent and ready_fd are filled in, in its environment, as is the token. Where `log_fd` is not
-  /// -1, its stderr goes there.
+  /// -1, its stderr goes there; where `stdout_fd` is not, its stdout.
   static absl::StatusOr<ChildProcess> Spawn(MemberAssignment assignment,
                                             std::vector<std::string> arguments,
-                                            const std::string& token, int log_fd);
+                                            const std::string& token, int log_fd,
+                                            int stdout_fd = -1);
 
   const Task& task() const { return task_; }
   pid_t pid() const { return pid_; }

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/checkpoint/newest_instead.h"
 #include "runtime/evaluation_report.h"
 
 namespace weir {
@@ -30,6 +30,7 @@ absl::StatusOr<RoleEnd> EvaluatorRole::Work() {
                                           setup_.options.eval_steps));
   WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
                                                  .token = setup_.options.token,
+                                                 .tls = setup_.tls,
                                                  .join = JoinRequestOf(setup_),
                                                  .start_deadline = setup_.options.start_deadline},
                                                 &StopSignal::received));
@@ -54,19 +55,23 @@ EvaluatorRole::Next EvaluatorRole::WaitForNext() {
 }
 
 void EvaluatorRole::Evaluate(Evaluator& evaluator, const wire::CheckpointSavedT& saved) {
-  const absl::StatusOr<Evaluation> evaluation = evaluator.EvaluateCheckpoint(
-      absl::StrCat(setup_.options.model_dir, "/", saved.checkpoint), [this] {
-        MutexLock lock(&mutex_);
-        return end_.has_value() || StopSignal::received();
+  // An earlier turn may have taken it already, instead of one that was pruned.
+  if (evaluated_.has_value() && Step(saved.step) <= *evaluated_) return;
+  Evaluation found;
+  const absl::StatusOr<CheckpointPath> read = ReadOrNewest(
+      setup_.options.model_dir, saved.checkpoint, [&](const std::string& folder) -> absl::Status {
+        WEIR_ASSIGN_OR_RETURN(found, evaluator.EvaluateCheckpoint(folder, [this] {
+          MutexLock lock(&mutex_);
+          return end_.has_value() || StopSignal::received();
+        }));
+        return absl::OkStatus();
       });
-  if (absl::IsCancelled(evaluation.status())) return;
-  if (absl::IsNotFound(evaluation.status()) && !saved.is_final) {
-    LogInfo(saved.checkpoint, " was pruned before it was evaluated; the next one follows");
-    return;
-  }
-  wire::EvaluationDoneT done = ReportOf(saved.step, evaluation);
+  if (absl::IsCancelled(read.status())) return;
+  wire::EvaluationDoneT done =
+      read.ok() ? ReportOf(read->step.value(), found) : ReportOf(saved.step, read.status());
   if (done.error.empty()) {
-    LogInfo(saved.checkpoint, ": accuracy ", absl::StrFormat("%.4f", done.accuracy), " loss ",
+    evaluated_ = read->step;
+    LogInfo(read->name, ": accuracy ", absl::StrFormat("%.4f", done.accuracy), " loss ",
             absl::StrFormat("%.5f", done.loss), " over ", done.examples, " examples");
   } else {
     LogError("the evaluation of ", saved.checkpoint, " failed: ", done.error);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/ids.h"
 #include "common/base/mutex.h"
 #include "common/membership/session.h"
 #include "runtime/role_setup.h"
@@ -13,7 +14,8 @@
 namespace weir {
 
 /// The evaluator of a cluster: evaluates each new checkpoint (the newest, where several came
-/// meanwhile) and reports to the chief; the final one last.
+/// meanwhile; also where the one it reads is pruned under it) and reports to the chief, by the step
+/// that it evaluated; the final one last.
 class EvaluatorRole final : private SessionListener {
  public:
   explicit EvaluatorRole(RoleSetup setup) : setup_(std::move(setup)) {}
@@ -38,6 +40,7 @@ class EvaluatorRole final : private SessionListener {
 
   const RoleSetup setup_;
   std::unique_ptr<Session> session_;
+  std::optional<Step> evaluated_;  ///< of the last success
   Mutex mutex_;
   CondVar changed_;
   std::optional<wire::CheckpointSavedT> newest_ ABSL_GUARDED_BY(mutex_);

@@ -1,12 +1,15 @@
 #include "runtime/local_summary.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/atomic_file.h"
 
 namespace weir {
@@ -33,6 +36,38 @@ void FillIn(json& members, const ChildProcess& child) {
   (*found)["pid"] = child.pid();
   (*found)["exit_code"] = child.end()->exit_code;
   (*found)["peak_rss_bytes"] = child.end()->peak_rss_bytes;
+}
+
+// "chief 21.3 MB, worker 140.1 MB": of each role the largest member.
+std::string PeakMemory(const json& members) {
+  std::vector<std::pair<std::string, double>> peaks;
+  for (const json& member : members) {
+    if (!member["peak_rss_bytes"].is_number()) continue;
+    const std::string role = member.value("role", "?");
+    const double bytes = member["peak_rss_bytes"].get<double>();
+    const auto found = std::ranges::find(peaks, role, [](const auto& peak) { return peak.first; });
+    if (found == peaks.end()) {
+      peaks.emplace_back(role, bytes);
+    } else {
+      found->second = std::max(found->second, bytes);
+    }
+  }
+  return absl::StrJoin(peaks, ", ", [](std::string* out, const auto& peak) {
+    absl::StrAppendFormat(out, "%s %.1f MB", peak.first, peak.second / 1e6);
+  });
+}
+
+// All that a person asks first, on one line: it may be the only one that is still on the screen.
+std::string LastLine(const json& summary) {
+  const json& accuracy = summary["test_accuracy"];
+  const json& checkpoint = summary["checkpoint"];
+  return absl::StrFormat(
+      "step %d in %.1f s, %.1f steps/s, accuracy %s, peak memory %s, checkpoint %s\n",
+      summary.value("global_step", 0), summary.value("wall_seconds", 0.0),
+      summary.value("steps_per_second", 0.0),
+      accuracy.is_number() ? absl::StrFormat("%.4f", accuracy.get<double>()) : "none",
+      PeakMemory(summary["members"]),
+      checkpoint.is_string() ? checkpoint.get<std::string>() : "none");
 }
 
 std::string MemberLine(const json& member) {
@@ -66,10 +101,14 @@ absl::Status WriteSummaryFile(const std::string& path, const std::string& text) 
 std::string SummaryTable(const std::string& text) {
   const json summary = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) return "";
-  std::string table = absl::StrFormat(
-      "\n%s: %d steps in %.1f s (%.1f steps/s, %.0f examples/s)\n", summary.value("job", "?"),
-      summary.value("global_step", 0), summary.value("train_seconds", 0.0),
-      summary.value("steps_per_second", 0.0), summary.value("examples_per_second", 0.0));
+  std::string table =
+      absl::StrFormat("\n%s: %d steps in %.1f s (%.1f steps/s", summary.value("job", "?"),
+                      summary.value("global_step", 0), summary.value("train_seconds", 0.0),
+                      summary.value("steps_per_second", 0.0));
+  // Workers that are programs of their own know how many examples a step has; nobody else does.
+  const double examples = summary.value("examples_per_second", 0.0);
+  if (examples > 0) absl::StrAppendFormat(&table, ", %.0f examples/s", examples);
+  table += ")\n";
   for (const json& member : summary["members"]) table += MemberLine(member);
   for (const json& path : summary["paths"]) {
     absl::StrAppendFormat(&table, "  %s -> %s: %s\n", path.value("from", "?"),
@@ -84,6 +123,7 @@ std::string SummaryTable(const std::string& text) {
   if (summary["checkpoint"].is_string()) {
     absl::StrAppend(&table, "  checkpoint ", summary["checkpoint"].get<std::string>(), "\n");
   }
+  table += LastLine(summary);
   return table;
 }
 

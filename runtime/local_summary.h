@@ -16,7 +16,8 @@ absl::StatusOr<std::string> CompleteSummary(const std::string& path,
 /// Writes the text by a temporary file and rename. Errors: kInternal (exit 1) naming the path.
 absl::Status WriteSummaryFile(const std::string& path, const std::string& text);
 
-/// The summary for a person: members, paths, speed, staleness, accuracy.
+/// The summary for a person: members, paths, speed, staleness, accuracy; at the end one line with
+/// the most of it, and the peak memory of each role.
 std::string SummaryTable(const std::string& summary);
 
 }  // namespace weir

@@ -27,9 +27,12 @@ std::string MemberAssignment::ToText() const {
                         {"ps", ps},
                         {"workers", workers},
                         {"evaluator", evaluator},
+                        {"cpu", cpu},
                         {"parent", parent},
                         {"ready_fd", ready_fd},
-                        {"flags", job_flags}}
+                        {"flags", job_flags},
+                        {"program", program},
+                        {"tf_config", tf_config}}
       .dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::ignore);
 }
 
@@ -46,9 +49,12 @@ absl::StatusOr<MemberAssignment> MemberAssignment::FromText(const std::string& t
       assignment.ps = json.at("ps");
       assignment.workers = json.at("workers");
       assignment.evaluator = json.at("evaluator");
+      assignment.cpu = json.at("cpu");
       assignment.parent = json.at("parent");
       assignment.ready_fd = json.at("ready_fd");
       assignment.job_flags = json.at("flags");
+      assignment.program = json.at("program");
+      assignment.tf_config = json.at("tf_config");
       return assignment;
     }
   } catch (const nlohmann::json::exception&) {

@@ -20,10 +20,15 @@ struct MemberAssignment {
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
+  int cpu = -1;       ///< to run on alone; -1: any
   pid_t parent = 0;   ///< ends with it
   int ready_fd = -1;  ///< the port that it serves at goes here, as text and a newline
 
   std::vector<std::string> job_flags;  ///< ToFlags of the job's options
+
+  /// Not empty: this worker is somebody else's program, with its arguments, and this its TF_CONFIG.
+  std::vector<std::string> program;
+  std::string tf_config;
 
   /// The variable's value, and back. Errors: kInvalidArgument (exit 2).
   std::string ToText() const;

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/summary.h"
+#include "common/base/cpu.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/base/unique_fd.h"
@@ -24,6 +25,7 @@
 #include "runtime/ps_role.h"
 #include "runtime/role_setup.h"
 #include "runtime/stop_signal.h"
+#include "runtime/worker_program.h"
 #include "runtime/worker_role.h"
 #include "weir/exit_code.h"
 
@@ -69,7 +71,11 @@ class MemberProcess {
  public:
   explicit MemberProcess(const MemberOptions& member)
       : ready_fd_(member.ready_fd),
-        setup_{.cluster = member.cluster, .options = member.options, .job = member.job} {}
+        setup_{.cluster = member.cluster,
+               .options = member.options,
+               .job_name = member.job->name(),
+               .job = member.job,
+               .tensors_only = member.tensors_only} {}
 
   absl::StatusOr<int> Run() {
     WEIR_RETURN_IF_ERROR(Prepare());
@@ -84,6 +90,8 @@ class MemberProcess {
 
  private:
   absl::Status Prepare() {
+    WEIR_RETURN_IF_ERROR(CheckRolesFitJob());
+    WEIR_ASSIGN_OR_RETURN(setup_.tls, LoadTls(setup_.options));
     auto layout = Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count());
     WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
     layout_.emplace(*std::move(layout));
@@ -91,6 +99,20 @@ class MemberProcess {
     setup_.max_steps = setup_.options.max_steps.value_or(setup_.job->default_max_steps());
     setup_.own_address = ListedAddress(setup_.cluster);
     return absl::OkStatus();
+  }
+
+  absl::Status CheckRolesFitJob() const {
+    const bool trains = HostedWorker(setup_.cluster).has_value();
+    if (!setup_.tensors_only || (!trains && setup_.cluster.self.role != RoleType::kEvaluator)) {
+      return absl::OkStatus();
+    }
+    return WithExitCode(
+        absl::FailedPreconditionError(absl::StrCat(
+            setup_.cluster.self.ToString(), ": job ", setup_.job_name, " has tensors only; ",
+            trains ? "its workers are programs that use weir::Client: list them as worker, and "
+                     "start them with their TF_CONFIG"
+                   : "it has no data to evaluate: start no evaluator")),
+        ExitCode::kBadUsage);
   }
 
   // A task that comes after the job's end has nothing to do.
@@ -115,7 +137,7 @@ class MemberProcess {
   absl::Status SummarizeNothing(const CheckpointPath& checkpoint) const {
     if (setup_.options.summary.empty()) return absl::OkStatus();
     chief::Summary summary;
-    summary.job = setup_.options.job;
+    summary.job = setup_.job_name;
     summary.mode = setup_.options.mode;
     summary.ps = static_cast<std::uint64_t>(setup_.cluster.ps_count());
     summary.workers = static_cast<std::uint64_t>(setup_.cluster.worker_count());
@@ -129,7 +151,8 @@ class MemberProcess {
     if (HostsChief(setup_.cluster)) return;
     const auto chief = rpc::ChiefClient::Create({.address = setup_.cluster.chief_address(),
                                                  .peer = "chief",
-                                                 .token = setup_.options.token});
+                                                 .token = setup_.options.token,
+                                                 .tls = setup_.tls});
     const auto reply = chief->Join(JoinRequestOf(RoleFor(setup_.cluster.self)), absl::Seconds(1));
     if (!reply.ok()) LogDebug(reply.status().message());
   }
@@ -146,7 +169,8 @@ class MemberProcess {
                           rpc::Server::Create({.who = setup_.cluster.self.ToString(),
                                                .address = setup_.own_address,
                                                .loopback_only = setup_.cluster.loopback_only,
-                                               .token = setup_.options.token},
+                                               .token = setup_.options.token,
+                                               .tls = setup_.tls},
                                               chief_.get(), ps_.get()));
     setup_.own_address = WithPort(setup_.own_address, server_->port());
     if (chief_) {
@@ -154,12 +178,19 @@ class MemberProcess {
       // Only now: where the address is in use, a running job's model directory stays untouched.
       WEIR_RETURN_IF_ERROR(chief_->Prepare(setup_.own_address));
     }
-    if (!setup_.cluster.loopback_only && setup_.options.token.empty()) {
-      LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
-                 "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
-    }
+    if (!setup_.cluster.loopback_only) WarnOfOpenness();
     server_->SetServing(true);
     return absl::OkStatus();
+  }
+
+  void WarnOfOpenness() const {
+    if (setup_.tls != nullptr) return;
+    if (setup_.options.token.empty()) {
+      LogWarning(setup_.cluster.self.ToString(), " listens beyond this machine without a token: ",
+                 "anybody who reaches it may join; set WEIR_TOKEN or --token-file");
+    } else {
+      LogInfo("without --tls-cert, --tls-key and --tls-ca the token crosses the network in clear");
+    }
   }
 
   absl::Status ReportReady() {
@@ -231,14 +262,18 @@ absl::StatusOr<std::optional<MemberAssignment>> AssignedMember() {
   WEIR_ASSIGN_OR_RETURN(MemberAssignment assignment, MemberAssignment::FromText(text));
   unsetenv(kMemberVariable);
   WEIR_RETURN_IF_ERROR(DieWithParent(assignment.parent));
+  if (assignment.cpu >= 0) WEIR_RETURN_IF_ERROR(PinToCpu(assignment.cpu));
+  if (!assignment.program.empty()) return BecomeProgram(assignment);
   return std::optional<MemberAssignment>(std::move(assignment));
 }
 
-absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job) {
+absl::StatusOr<int> RunAssignedMember(const MemberAssignment& assignment, const Job& job,
+                                      bool tensors_only) {
   WEIR_ASSIGN_OR_RETURN(const RunArguments parsed,
                         ParseRun(assignment.job_flags, ProcessEnvironment()));
-  StartLogging(assignment.task.ToString(), parsed.job.verbose ? LogLevel::kDebug : LogLevel::kInfo);
+  StartLogging(assignment.task.ToString(), parsed.job.log_level, parsed.job.log_format);
   return RunMember({.job = &job,
+                    .tensors_only = tensors_only,
                     .cluster = assignment.ToCluster(),
                     .options = parsed.job,
                     .ready_fd = assignment.ready_fd});

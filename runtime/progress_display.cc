@@ -1,34 +1,23 @@
 #include "runtime/progress_display.h"
 
-#include <fcntl.h>
-#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
-#include <thread>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/time/time.h"
 #include "common/base/mutex.h"
-#include "common/base/unique_fd.h"
-#include "common/rpc/client.h"
+#include "runtime/progress_line.h"
 
 namespace weir {
 namespace {
 
 constexpr char kClearLine[] = "\r\x1b[K";
 
-std::string Line(const wire::StatusReplyT& status) {
-  std::string line =
-      absl::StrFormat("%s  step %d/%d", status.phase, status.global_step, status.max_steps);
-  if (status.steps_per_second > 0) {
-    const double left = static_cast<double>(status.max_steps - status.global_step);
-    absl::StrAppendFormat(&line, "  loss %.4f  %.1f steps/s  staleness p99 %d  ETA %.0f s",
-                          status.loss, status.steps_per_second, status.staleness_p99,
-                          left / status.steps_per_second);
-  }
+// A longer line would wrap, and clearing it would leave its beginning behind.
+std::string Fitting(std::string line) {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && line.size() >= size.ws_col)
+    line.resize(size.ws_col - 1);
   return line;
 }
 
@@ -36,84 +25,57 @@ std::string Line(const wire::StatusReplyT& status) {
 
 class ProgressDisplay::Impl {
  public:
-  Impl() {
-    std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
-    read_end_ = UniqueFd(ends[0]);
-    write_end_ = UniqueFd(ends[1]);
-    copier_ = std::jthread([this] { Copy(); });
+  void Write(absl::string_view lines) {
+    MutexLock lock(&mutex_);
+    if (live_) std::fputs(kClearLine, stderr);
+    std::fwrite(lines.data(), 1, lines.size(), stderr);
+    Draw();
   }
 
-  ~Impl() { Close(); }
-
-  int log_fd() const { return write_end_.get(); }
-
-  void Open(const std::string& chief_address, const std::string& token) {
-    chief_ = rpc::ChiefClient::Create({.address = chief_address, .peer = "chief", .token = token});
+  void Open(const rpc::ChannelOptions& chief) {
+    if (live_) chief_ = rpc::ChiefClient::Create(chief);
   }
 
   void Refresh() {
     if (!chief_) return;
     const auto status = chief_->GetStatus(absl::Milliseconds(300));
-    if (!status.ok()) return;
-    MutexLock lock(&mutex_);
-    line_ = Line(*status);
-    Draw();
+    if (status.ok()) SetLine(Fitting(ProgressLine(*status)));
+  }
+
+  void Clear() {
+    if (live_) SetLine("");
   }
 
   void Close() {
-    write_end_.reset();  // the members' copies are closed by then: the reader sees the end
-    if (copier_.joinable()) copier_.join();
-    MutexLock lock(&mutex_);
-    line_.clear();
-    Draw();
+    Clear();
+    chief_.reset();
   }
 
  private:
-  // Log pieces go out whole lines at a time, above the progress line.
-  void Copy() {
-    std::string pending;
-    std::array<char, 4096> piece{};
-    ssize_t count = 0;
-    while ((count = read(read_end_.get(), piece.data(), piece.size())) > 0) {
-      pending.append(piece.data(), static_cast<std::size_t>(count));
-      const std::size_t end = pending.rfind('\n');
-      if (end == std::string::npos) continue;
-      MutexLock lock(&mutex_);
-      std::fputs(kClearLine, stderr);
-      std::fwrite(pending.data(), 1, end + 1, stderr);
-      Draw();
-      pending.erase(0, end + 1);
-    }
+  void SetLine(std::string line) {
+    MutexLock lock(&mutex_);
+    line_ = std::move(line);
+    std::fputs(kClearLine, stderr);
+    Draw();
   }
 
   void Draw() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    std::fputs(kClearLine, stderr);
     std::fputs(line_.c_str(), stderr);
     std::fflush(stderr);
   }
 
-  UniqueFd read_end_;
-  UniqueFd write_end_;
+  const bool live_ = isatty(STDERR_FILENO) == 1;
   std::unique_ptr<rpc::ChiefClient> chief_;
   Mutex mutex_;
   std::string line_ ABSL_GUARDED_BY(mutex_);
-  std::jthread copier_;
 };
 
-ProgressDisplay::ProgressDisplay() {
-  if (isatty(STDERR_FILENO) == 1) impl_ = std::make_unique<Impl>();
-}
+ProgressDisplay::ProgressDisplay() : impl_(std::make_unique<Impl>()) {}
 ProgressDisplay::~ProgressDisplay() = default;
-int ProgressDisplay::log_fd() const { return impl_ ? impl_->log_fd() : -1; }
-void ProgressDisplay::Open(const std::string& chief_address, const std::string& token) {
-  if (impl_) impl_->Open(chief_address, token);
-}
-void ProgressDisplay::Refresh() {
-  if (impl_) impl_->Refresh();
-}
-void ProgressDisplay::Close() {
-  if (impl_) impl_->Close();
-}
+void ProgressDisplay::Write(absl::string_view lines) { impl_->Write(lines); }
+void ProgressDisplay::Clear() { impl_->Clear(); }
+void ProgressDisplay::Open(const rpc::ChannelOptions& chief) { impl_->Open(chief); }
+void ProgressDisplay::Refresh() { impl_->Refresh(); }
+void ProgressDisplay::Close() { impl_->Close(); }
 
 }  // namespace weir

@@ -1,29 +1,33 @@
 #pragma once
 
 #include <memory>
-#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/rpc/client.h"
 
 namespace weir {
 
-/// On a terminal: one live line of the job's progress below the members' log lines. Elsewhere:
-/// nothing, and the members write to stderr themselves.
+/// What a local cluster shows on stderr: the members' log lines and, on a terminal, one live line
+/// of the job's progress below them.
 class ProgressDisplay {
  public:
   ProgressDisplay();
   ~ProgressDisplay();
 
-  /// Where members' stderr is to go; -1: they keep this process's.
-  int log_fd() const;
+  /// Writes whole lines, above the live one. Any thread.
+  void Write(absl::string_view lines);
+  /// Takes the live line away, so that something else can be written; the next Refresh draws it.
+  void Clear();
   /// Starts to ask this chief for its status.
-  void Open(const std::string& chief_address, const std::string& token);
+  void Open(const rpc::ChannelOptions& chief);
   /// Draws the line anew; cheap, call it a few times a second.
   void Refresh();
-  /// Prints what is left of the log and removes the line.
+  /// Clears, for good.
   void Close();
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;  // null where stderr is no terminal
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace weir

@@ -85,6 +85,7 @@ absl::StatusOr<RoleEnd> PsRole::Serve(StopSignal& stop) {
   const wire::JoinRequestT join = JoinRequestOf(setup_);
   WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
                                                  .token = setup_.options.token,
+                                                 .tls = setup_.tls,
                                                  .join = join,
                                                  .start_deadline = setup_.options.start_deadline},
                                                 &StopSignal::received));

@@ -2,15 +2,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/checksum.h"
+#include "common/base/status_macros.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
+#include "runtime/shared_memory_room.h"
 #include "runtime/stop_signal.h"
 #include "weir/exit_code.h"
 
@@ -33,9 +37,14 @@ wire::Role WireRole(RoleType role) {
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& options) {
+  return rpc::TlsIdentity::Load(
+      {.cert = options.tls_cert, .key = options.tls_key, .ca = options.tls_ca});
+}
+
 std::string SharedSettings(const RoleSetup& setup) {
   const JobOptions& o = setup.options;
-  return absl::StrCat("job ", o.job, ", ", setup.cluster.ps_count(), " ps, max_steps ",
+  return absl::StrCat("job ", setup.job_name, ", ", setup.cluster.ps_count(), " ps, max_steps ",
                       setup.max_steps, ", batch_size ", o.batch_size, ", optimizer ", o.optimizer,
                       ", learning_rate ", o.learning_rate, ", mode ", o.mode, ", seed ", o.seed);
 }
@@ -44,6 +53,17 @@ std::uint64_t SettingsFingerprint(const RoleSetup& setup) {
   const std::string text =
       absl::StrCat(SharedSettings(setup), ", layout ", setup.layout->fingerprint());
   return Checksum(std::as_bytes(std::span(text)));
+}
+
+std::string DescribeLayout(const Layout& layout) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  const auto tensors = layout.tensors();
+  for (const TensorSpec& tensor : tensors.first(std::min(kShown, tensors.size()))) {
+    absl::StrAppend(&text, tensor.name, " [", absl::StrJoin(tensor.shape, ", "), "], ");
+  }
+  if (tensors.size() > kShown) absl::StrAppend(&text, tensors.size() - kShown, " more, ");
+  return absl::StrCat(text, layout.shards(), " ps");
 }
 
 wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
@@ -58,9 +78,14 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
   request.pid = static_cast<std::uint32_t>(getpid());
   request.host_id = HostId();
   request.address = setup.own_address;
-  request.job = setup.options.job;
-  request.job_settings = SharedSettings(setup);
-  request.job_fingerprint = SettingsFingerprint(setup);
+  request.job = setup.job_name;
+  if (setup.external()) {
+    request.job_settings = DescribeLayout(*setup.layout);
+    request.layout_fingerprint = setup.layout->fingerprint();
+  } else {
+    request.job_settings = SharedSettings(setup);
+    request.job_fingerprint = SettingsFingerprint(setup);
+  }
   return request;
 }
 
@@ -94,6 +119,7 @@ std::string TransportKind(const RoleSetup& setup) {
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {
   net::UcxOptions options;
   options.fabric = FabricOf(setup);
+  if (options.fabric == net::UcxFabric::kShm) WEIR_RETURN_IF_ERROR(CheckSharedMemoryRoom(1));
   options.loopback_only = setup.cluster.loopback_only;
   options.net_devices = setup.options.net_devices;
   options.port_range = setup.options.ucx_port_range;

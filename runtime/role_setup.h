@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,6 +10,7 @@
 #include "common/config/job_options.h"
 #include "common/model/layout.h"
 #include "common/net/transport.h"
+#include "common/rpc/tls_identity.h"
 #include "schemas/chief_generated.h"
 #include "weir/job.h"
 
@@ -24,17 +26,27 @@ struct RoleEnd {
 struct RoleSetup {
   ClusterSpec cluster;
   JobOptions options;
-  const Job* job = nullptr;
+  std::string job_name;
+  const Job* job = nullptr;   ///< null in a program that uses weir::Client: it is `external`
+  bool tensors_only = false;  ///< no role of `weir` can train or evaluate the job
   const Layout* layout = nullptr;
-  std::string own_address;      ///< host:port that this process serves at; empty: none
-  std::uint64_t max_steps = 0;  ///< the options', or the job's own
+  bool external() const { return job == nullptr; }
+  std::string own_address;                ///< host:port that this process serves at; empty: none
+  std::uint64_t max_steps = 0;            ///< the options', or the job's own
+  std::shared_ptr<rpc::TlsIdentity> tls;  ///< of the options' files; null: no TLS
 
   Task task;  ///< the role that is set up
 };
 
+/// The process's identity of --tls-cert, --tls-key, --tls-ca; null without them. Errors: exit 2.
+absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& options);
+
 /// A readable line of the settings that all members must share, and its fingerprint.
 std::string SharedSettings(const RoleSetup& setup);
 std::uint64_t SettingsFingerprint(const RoleSetup& setup);
+
+/// The tensors and the number of ps, for people; cut short where there are many.
+std::string DescribeLayout(const Layout& layout);
 
 /// What this role says when it joins; `incarnation` new with every call.
 wire::JoinRequestT JoinRequestOf(const RoleSetup& setup);

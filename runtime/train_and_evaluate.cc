@@ -35,6 +35,9 @@ JobOptions OptionsOf(const Job& job, const TrainSpec& train, const EvalSpec& eva
   options.log_step_count_steps = config.log_step_count_steps;
   options.eval_steps = eval.steps;
   options.summary = config.summary;
+  options.tls_cert = config.tls_cert;
+  options.tls_key = config.tls_key;
+  options.tls_ca = config.tls_ca;
   return options;
 }
 

@@ -55,6 +55,7 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.model_dir_nonce = options_.model_dir_nonce;
   reply.resume_checkpoint = options_.resume_checkpoint;
   reply.start_step = options_.start_step.value();
+  reply.transport = options_.transport;
   if (request.role == wire::Role::Ps) DismissMismatchedWorkers();
   Advance(now);
   return reply;
@@ -206,6 +207,7 @@ void Chief::OnFinished(const MemberRecord& from, const wire::FinishedT& finished
   if (from.finished) return;
   membership_.MarkFinished(from.id);
   progress_.OnFinished(from.id.index, finished);
+  stats_.OnFinished(from.id.index, finished);
   end_.OnFinished();
   output_.Log(LogLevel::kInfo, absl::StrCat(from.Describe(), " finished after ", finished.steps,
                                             " steps: ", ForLog(finished.reason)));

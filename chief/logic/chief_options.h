@@ -25,7 +25,11 @@ struct ChiefOptions {
   std::uint32_t protocol = 0;  ///< of the control plane; filled in by Service::Create
   std::string job;
   std::uint64_t job_fingerprint = 0;
-  std::string job_settings;  ///< the same, readable, for the refusal
+  std::string job_settings;              ///< the same, readable, for the refusal
+  std::uint64_t layout_fingerprint = 0;  ///< what programs that use weir::Client must agree on
+  std::string layout;                    ///< the same, readable
+  std::string transport = "auto";        ///< what they are told to use
+  bool has_test_data = true;             ///< false: nobody can evaluate
   std::string mode = "async";
   std::string model_dir_nonce;
 
@@ -34,7 +38,7 @@ struct ChiefOptions {
   Step max_steps;
   std::string resume_checkpoint;  ///< folder of the checkpoint resumed from; empty: none
   bool resume_is_final = false;   ///< it carries the final mark already
-  int batch_size = 0;
+  int batch_size = 0;             ///< 0: not known, the workers being programs of their own
 
   std::uint64_t save_checkpoints_steps = 0;                 ///< 0: not by steps
   absl::Duration save_checkpoints_secs = absl::Duration();  ///< 0: not by time

@@ -131,7 +131,7 @@ void Chief::SaveLast(absl::Time now) {
 
 void Chief::EvaluateLast(absl::Time now) {
   const CheckpointPlan::Saved& saved = *plan_.last_saved();
-  if (!complete_ || stopping() || evaluations_.HasResultOf(saved.step)) {
+  if (!complete_ || stopping() || !options_.has_test_data || evaluations_.HasResultOf(saved.step)) {
     return BeginCollecting(now);
   }
   if (evaluating_.has_value() && now < phase_by_) return;

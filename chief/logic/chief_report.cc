@@ -57,6 +57,8 @@ wire::StatusReplyT Chief::BuildStatus(absl::Time now) const {
   status.max_steps = options_.max_steps.value();
   status.loss = progress_.mean_loss().value_or(0.0F);
   status.steps_per_second = static_cast<float>(progress_.steps_per_second(now));
+  if (const auto eta = progress_.time_left(); eta.has_value())
+    status.eta_seconds = static_cast<float>(absl::ToDoubleSeconds(*eta));
   status.view = membership_.view().value();
   status.members.push_back(ChiefItself(options_));
   for (const auto& [id, record] : membership_.members()) {
@@ -105,6 +107,7 @@ Summary Chief::BuildSummary(absl::Time now) const {
   summary.pushes = stats_.pushes();
   summary.staleness = stats_.staleness();
   summary.bytes = stats_.bytes();
+  summary.phases = stats_.phases();
   MemberSummary self{"chief", 0, options_.pid, std::nullopt, std::nullopt};
   if (phase_ == Phase::kDone) self.exit_code = exit_code_;
   summary.members.push_back(self);

@@ -30,7 +30,7 @@ bool Evaluations::HasResultOf(Step step) const { return step_ == step; }
 std::optional<MemberId> Evaluations::NextCandidate(const Membership& membership) {
   if (active_.has_value() && tried_.insert(*active_).second) return active_;
   for (const MemberRecord* worker : membership.Live(wire::Role::Worker)) {
-    if (tried_.insert(worker->id).second) return worker->id;
+    if (!worker->external && tried_.insert(worker->id).second) return worker->id;
   }
   return std::nullopt;
 }

@@ -22,7 +22,8 @@ class Evaluations {
   bool HasResultOf(Step step) const;
   std::optional<float> accuracy() const { return accuracy_; }
 
-  /// For the last evaluation: the active evaluator, else the lowest live worker; nobody twice.
+  /// For the last evaluation: the active evaluator, else the lowest live worker that can;
+  /// nobody twice.
   std::optional<MemberId> NextCandidate(const Membership& membership);
 
  private:

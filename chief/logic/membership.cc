@@ -89,12 +89,21 @@ std::string Membership::RefusalOf(const wire::JoinRequestT& request) const {
     return absl::StrCat("it was started for job \"", request.job, "\", the chief for \"",
                         options_.job, "\": give every role the same --job");
   }
-  if (request.job_fingerprint != options_.job_fingerprint) {
-    return absl::StrCat("its settings differ from the chief's. Its own: ", request.job_settings,
-                        ". The chief's: ", options_.job_settings,
-                        ". Give every role the same flags");
-  }
+  if (std::string why = RefusalOfSettings(request); !why.empty()) return why;
   return UcxMismatch(request.ucx_version);
+}
+
+std::string Membership::RefusalOfSettings(const wire::JoinRequestT& request) const {
+  if (request.layout_fingerprint != 0) {
+    if (request.role != wire::Role::Worker) return "only a worker can be a program of its own";
+    if (request.layout_fingerprint == options_.layout_fingerprint) return "";
+    return absl::StrCat("its tensors differ from the job's. Its own: ", request.job_settings,
+                        ". The job's: ", options_.layout,
+                        ". Give its ClientConfig the job's tensors, in the job's order");
+  }
+  if (request.job_fingerprint == options_.job_fingerprint) return "";
+  return absl::StrCat("its settings differ from the chief's. Its own: ", request.job_settings,
+                      ". The chief's: ", options_.job_settings, ". Give every role the same flags");
 }
 
 Membership::Decision Membership::Join(const wire::JoinRequestT& request, absl::Time now) {
@@ -132,6 +141,7 @@ MemberRecord Membership::RecordOf(const wire::JoinRequestT& request) const {
   record.host_id = request.host_id;
   record.address = request.address;
   record.ucx_version = request.ucx_version;
+  record.external = request.layout_fingerprint != 0;
   return record;
 }
 

@@ -34,6 +34,7 @@ struct MemberRecord {
   SessionId session;       ///< its last; 0 before its first
   absl::Time lease_until;  ///< while joined or live
   bool finished = false;   ///< a worker that takes no more steps
+  bool external = false;   ///< a program that uses weir::Client: it cannot evaluate
   std::optional<int> exit_code;
   std::optional<std::uint64_t> peak_rss_bytes;
 
@@ -102,6 +103,7 @@ class Membership {
  private:
   MemberRecord RecordOf(const wire::JoinRequestT& request) const;
   std::string RefusalOfTask(const wire::JoinRequestT& request) const;
+  std::string RefusalOfSettings(const wire::JoinRequestT& request) const;
   void Changed();
 
   const ChiefOptions& options_;

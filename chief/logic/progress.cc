@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/eta_text.h"
 
 namespace weir::chief {
 namespace {
@@ -78,6 +79,7 @@ double Progress::steps_per_second(absl::Time now) const {
 }
 
 std::optional<std::string> Progress::TakeLogLine(absl::Time now, bool at_end) {
+  if (training_since_ != absl::InfinitePast()) pace_.Observe(global_step_, now);
   if (log_every_ == 0 || !news_ || lines_.empty()) return std::nullopt;
   // Lines are due at multiples of `log_every`, so that a late one does not shift all others.
   const bool due = global_step_.value() / log_every_ > logged_step_.value() / log_every_;
@@ -88,9 +90,9 @@ std::optional<std::string> Progress::TakeLogLine(absl::Time now, bool at_end) {
   logged_step_ = global_step_;
   logged_at_ = now;
   news_ = false;
-  return absl::StrFormat("step %d loss %.4f (mean of %d %s) steps/s %.1f", global_step_.value(),
-                         *mean_loss_, lines_.size(), lines_.size() == 1 ? "worker" : "workers",
-                         logged_rate_);
+  return absl::StrFormat(
+      "step %d loss %.4f (mean of %d %s) steps/s %.1f ETA %s", global_step_.value(), *mean_loss_,
+      lines_.size(), lines_.size() == 1 ? "worker" : "workers", logged_rate_, EtaText(time_left()));
 }
 
 const Progress::WorkerLine* Progress::Find(std::uint32_t worker) const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "chief/logic/pace.h"
 #include "common/base/ids.h"
 #include "schemas/chief_generated.h"
 
@@ -34,8 +35,9 @@ class Progress {
   void OnWorkerGone(std::uint32_t worker);
   std::string EvaluationMetrics(const wire::EvaluationDoneT& evaluation, absl::Time now) const;
 
-  /// "step N loss X (mean of W workers) steps/s Y": when `log_every` steps have passed since the
-  /// last and a worker reported since. `at_end`: also when fewer have passed.
+  /// "step N loss X (mean of W workers) steps/s Y ETA Z": when `log_every` steps have passed since
+  /// the last and a worker reported since. `at_end`: also when fewer have passed. Call it with
+  /// every event: the ETA's rate is taken here.
   std::optional<std::string> TakeLogLine(absl::Time now, bool at_end);
 
   Step global_step() const { return global_step_; }
@@ -44,6 +46,8 @@ class Progress {
   std::optional<float> mean_loss() const { return mean_loss_; }
   /// Over the steps since the last log line.
   double steps_per_second(absl::Time now) const;
+  /// Until `max` is reached; none where it is not known.
+  std::optional<absl::Duration> time_left() const { return pace_.TimeTo(max_); }
   const WorkerLine* Find(std::uint32_t worker) const;
 
  private:
@@ -60,6 +64,7 @@ class Progress {
   Step logged_step_;
   absl::Time logged_at_ = absl::InfinitePast();
   double logged_rate_ = 0.0;
+  Pace pace_;
 };
 
 }  // namespace weir::chief

@@ -116,4 +116,24 @@ std::string RunStats::PathsOf(MemberId member) const {
   return absl::StrJoin(kinds, ", ");
 }
 
+void RunStats::OnFinished(std::uint32_t worker, const wire::FinishedT& finished) {
+  if (finished.phases == nullptr) return;
+  constexpr double kSeconds = 1e-6;
+  const wire::PhasesT& spent = *finished.phases;
+  phases_[worker] = {.worker = worker,
+                     .steps = finished.steps,
+                     .data = static_cast<double>(spent.data_us) * kSeconds,
+                     .ticket = static_cast<double>(spent.ticket_us) * kSeconds,
+                     .pull = static_cast<double>(spent.pull_us) * kSeconds,
+                     .forward = static_cast<double>(spent.forward_us) * kSeconds,
+                     .backward = static_cast<double>(spent.backward_us) * kSeconds,
+                     .push = static_cast<double>(spent.push_us) * kSeconds};
+}
+
+std::vector<WorkerPhases> RunStats::phases() const {
+  std::vector<WorkerPhases> all;
+  for (const auto& [worker, phases] : phases_) all.push_back(phases);
+  return all;
+}
+
 }  // namespace weir::chief

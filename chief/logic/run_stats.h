@@ -19,6 +19,7 @@ class RunStats {
 
   void OnStats(std::uint32_t ps, const wire::ShardStatsT& stats);
   void OnPaths(MemberId from, const wire::PathsT& paths);
+  void OnFinished(std::uint32_t worker, const wire::FinishedT& finished);
 
   /// Steps of this run that every shard acknowledged, as the step counter counted them.
   std::uint64_t completed_steps() const;
@@ -28,6 +29,7 @@ class RunStats {
   /// From the first ticket to the last acknowledgement, on the step counter's clock.
   double train_seconds() const;
   std::vector<PathTaken> paths() const;
+  std::vector<WorkerPhases> phases() const;
   /// The path kinds of one member, each once: "message".
   std::string PathsOf(MemberId member) const;
 
@@ -37,6 +39,7 @@ class RunStats {
   const std::uint32_t counter_ps_;
   std::map<std::uint32_t, wire::ShardStatsT> stats_;
   std::map<MemberId, std::vector<PathTaken>> paths_;
+  std::map<std::uint32_t, WorkerPhases> phases_;  // by worker
 };
 
 }  // namespace weir::chief

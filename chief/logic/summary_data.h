@@ -29,6 +29,13 @@ struct PathTaken {
   std::string from, to, path;  ///< "worker 0", "ps 1", "message"
 };
 
+/// Where the time of one worker's steps went, in seconds (worker/training/phase_times.h).
+struct WorkerPhases {
+  std::uint32_t worker = 0;
+  std::uint64_t steps = 0;
+  double data = 0, ticket = 0, pull = 0, forward = 0, backward = 0, push = 0;
+};
+
 struct MemberSummary {
   std::string role;
   std::uint32_t index = 0;
@@ -51,6 +58,7 @@ struct Summary {
   PushCounts pushes;
   StalenessFigures staleness;
   ByteCounts bytes;
+  std::vector<WorkerPhases> phases;  ///< of the workers that finished
   std::vector<MemberSummary> members;
   std::string checkpoint;  ///< folder in the model directory; empty: none
 };

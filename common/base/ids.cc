@@ -1,13 +1,18 @@
 #include "common/base/ids.h"
 
-#include <random>
+#include <unistd.h>
+
+#include <cstdlib>
 
 namespace weir {
 
+// Not std::random_device: that may take the processor's word (rdrand) for randomness, and throws.
 std::uint64_t RandomId() {
-  std::random_device device;
   std::uint64_t id = 0;
-  while (id == 0) id = (std::uint64_t{device()} << 32) | device();
+  while (id == 0) {
+    // Fails only where the kernel has no such call; an id that can be guessed would be worse.
+    if (getentropy(&id, sizeof id) != 0) std::abort();
+  }
   return id;
 }
 

@@ -49,7 +49,8 @@ using Version = StrongId<struct VersionTag, std::uint64_t>;
 /// Counts the pushes of one worker.
 using WorkerClock = StrongId<struct WorkerClockTag, std::uint32_t>;
 
-/// A random 64-bit number from the kernel, never 0. For incarnations, sessions and nonces.
+/// A random 64-bit number from the kernel, never 0, that nobody can guess. For incarnations, sessions
+/// (docs/security.md) and nonces.
 std::uint64_t RandomId();
 
 }  // namespace weir

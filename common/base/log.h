@@ -8,11 +8,16 @@
 namespace weir {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogFormat {
+  kText,  ///< "08:16:15.123 I ps 0: text", for people
+  kJson,  ///< one JSON object a line (log_line.h), for programs
+};
 
-/// Starts logging to stderr, one line a record: time, level, `who` ("ps 0") and the text.
-/// Call once, before other threads start.
-void StartLogging(absl::string_view who, LogLevel least);
+/// Starts logging to stderr, one write a record. `who` is a role, and its index where it has one:
+/// "ps 0", "chief". Call once, before other threads start; until then the format is text.
+void StartLogging(absl::string_view who, LogLevel least, LogFormat format = LogFormat::kText);
 LogLevel least_log_level();
+LogFormat log_format();
 void Log(LogLevel level, absl::string_view text);
 
 template <typename... Parts>

@@ -1,6 +1,8 @@
 #include "common/base/strict_json.h"
 
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -22,13 +24,46 @@ std::string Shown(absl::string_view text, std::size_t limit) {
   return shown;
 }
 
+/// A text as the parser reads it, byte by byte; counts the lines on the way.
+class CountingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, std::size_t& line) : at_(at), line_(&line) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    if (*at_++ == '\n') ++*line_;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  std::size_t* line_;
+};
+
 /// Builds the value from the parser's events, because the library's own builder keeps silent about
 /// repeated keys and nests as deep as the text does. The parser does not recurse, and neither does
 /// this, so depth costs no stack.
 class TreeBuilder : public nlohmann::json_sax<json> {
  public:
-  TreeBuilder(const JsonLimits& limits, std::size_t max_faults, std::vector<JsonFault>& faults)
-      : limits_(limits), faults_(faults), most_faults_(faults.size() + max_faults) {}
+  /// `line` is where the parser is; `lines` may be null.
+  TreeBuilder(const JsonLimits& limits, std::size_t max_faults, std::vector<JsonFault>& faults,
+              const std::size_t& line, JsonLines* lines)
+      : limits_(limits),
+        faults_(faults),
+        most_faults_(faults.size() + max_faults),
+        line_(line),
+        lines_(lines) {}
 
   json&& root() { return std::move(root_); }
 
@@ -48,8 +83,10 @@ class TreeBuilder : public nlohmann::json_sax<json> {
 
   bool key(string_t& name) override {
     open_.back().key = std::move(name);
+    // The parser has read just the key's last quote by now.
+    if (lines_ != nullptr && open_.size() == 1) (*lines_)[open_.back().key] = line_;
     if (!open_.back().value->contains(open_.back().key)) return true;
-    faults_.push_back({Path(), "stands twice in its object; keep one"});
+    faults_.push_back({Path(), "stands twice in its object; keep one", line_});
     return faults_.size() < most_faults_;
   }
 
@@ -69,7 +106,7 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   };
 
   bool Fail(std::string what) {
-    faults_.push_back({"", std::move(what)});
+    faults_.push_back({"", std::move(what), 0});
     return false;
   }
 
@@ -114,28 +151,33 @@ class TreeBuilder : public nlohmann::json_sax<json> {
   const JsonLimits& limits_;
   std::vector<JsonFault>& faults_;
   const std::size_t most_faults_;
+  const std::size_t& line_;
+  JsonLines* const lines_;
   json root_;
   std::vector<Level> open_;
   std::size_t values_ = 0;
 };
 
 std::optional<json> Read(absl::string_view text, const JsonLimits& limits, std::size_t max_faults,
-                         std::vector<JsonFault>& faults) {
+                         std::vector<JsonFault>& faults, JsonLines* lines) {
   if (text.size() > limits.bytes) {
     faults.push_back({"", absl::StrCat("has ", text.size(), " bytes; at most ", limits.bytes)});
     return std::nullopt;
   }
   // The library takes a zero byte for the end and would not look at what follows.
   if (absl::StrContains(text, absl::string_view("\0", 1))) {
-    faults.push_back({"", "is not JSON: it has a zero byte"});
+    faults.push_back({"", "is not JSON: it has a zero byte", 0});
     return std::nullopt;
   }
   try {
-    TreeBuilder builder(limits, max_faults, faults);
-    if (!json::sax_parse(text.begin(), text.end(), &builder)) return std::nullopt;
+    std::size_t line = 1;
+    TreeBuilder builder(limits, max_faults, faults, line, lines);
+    const CountingIterator begin(text.data(), line);
+    const CountingIterator end(text.data() + text.size(), line);
+    if (!json::sax_parse(begin, end, &builder)) return std::nullopt;
     return builder.root();
   } catch (const std::exception& error) {
-    faults.push_back({"", absl::StrCat("cannot be parsed: ", error.what())});
+    faults.push_back({"", absl::StrCat("cannot be parsed: ", error.what()), 0});
     return std::nullopt;
   }
 }
@@ -143,13 +185,13 @@ std::optional<json> Read(absl::string_view text, const JsonLimits& limits, std::
 }  // namespace
 
 std::optional<json> ReadJson(absl::string_view text, const JsonLimits& limits,
-                             std::vector<JsonFault>& faults) {
-  return Read(text, limits, kMaxFaults, faults);
+                             std::vector<JsonFault>& faults, JsonLines* lines) {
+  return Read(text, limits, kMaxFaults, faults, lines);
 }
 
 absl::StatusOr<json> ParseStrictJson(absl::string_view text, const JsonLimits& limits) {
   std::vector<JsonFault> faults;
-  std::optional<json> value = Read(text, limits, 1, faults);
+  std::optional<json> value = Read(text, limits, 1, faults, nullptr);
   if (faults.empty() && value.has_value()) return *std::move(value);
   const JsonFault& fault = faults.front();
   return absl::InvalidArgumentError(

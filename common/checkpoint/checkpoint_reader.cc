@@ -1,14 +1,15 @@
 #include "common/checkpoint/checkpoint_reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/atomic_file.h"
 #include "common/base/checksum.h"
 #include "common/base/status_macros.h"
-#include "common/checkpoint/shard_plan.h"
+#include "common/checkpoint/model_match.h"
+#include "common/checkpoint/shard_file_entries.h"
 #include "weir/exit_code.h"
 
 namespace weir {
@@ -24,27 +25,6 @@ absl::Status BadData(absl::Status status) {
 template <typename... Parts>
 absl::Status Corrupt(const Parts&... parts) {
   return BadData(absl::DataLossError(absl::StrCat(parts...)));
-}
-
-std::string Shape(std::span<const std::int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-absl::Status OtherModel(const std::string& checkpoint, absl::string_view what) {
-  return BadData(absl::FailedPreconditionError(
-      absl::StrCat("checkpoint ", checkpoint, " is of another model: ", what,
-                   "; use another model directory, or the job that wrote it")));
-}
-
-/// Whether a file's entry is what the manifest says of it.
-absl::Status CheckEntry(const std::string& path, const SafetensorsEntry& found,
-                        const TensorSpec& tensor, const ManifestEntry& listed) {
-  const std::vector<std::int64_t> shape = listed.elements == tensor.elements()
-                                              ? tensor.shape
-                                              : std::vector<std::int64_t>{listed.elements};
-  if (found.dtype == "F32" && found.shape == shape) return absl::OkStatus();
-  return Corrupt(path, ": entry '", found.name, "' is ", found.dtype, " ", Shape(found.shape),
-                 "; the manifest says F32 ", Shape(shape));
 }
 
 }  // namespace
@@ -83,47 +63,26 @@ absl::Status CheckpointReader::OpenFile(const ManifestFile& listed) {
 
 absl::Status CheckpointReader::AddPieces(const ManifestFile& listed,
                                          const SafetensorsHeader& header) {
-  const std::string& path = files_.back().path;
-  absl::flat_hash_map<absl::string_view, const SafetensorsEntry*> by_name;
-  for (const SafetensorsEntry& entry : header.entries) by_name.emplace(entry.name, &entry);
+  const ShardFileEntries entries(files_.back().path, header);
   for (const ManifestEntry& entry : listed.entries) {
     const std::size_t t = index_.at(entry.tensor);  // a valid manifest lists it
-    const TensorSpec& tensor = manifest_->tensors[t];
-    const std::string name =
-        ShardEntryName(entry.tensor, entry.offset, entry.elements, tensor.elements());
-    const auto found = by_name.find(name);
-    if (found == by_name.end()) return Corrupt(path, ": no entry '", name, "'");
-    WEIR_RETURN_IF_ERROR(CheckEntry(path, *found->second, tensor, entry));
+    WEIR_ASSIGN_OR_RETURN(const SafetensorsEntry* found,
+                          entries.Find(manifest_->tensors[t], entry));
     pieces_[t].push_back({.file = files_.size() - 1,
                           .offset = entry.offset,
                           .elements = entry.elements,
-                          .position = header.data_start + found->second->begin,
+                          .position = header.data_start + found->begin,
                           .checksum = entry.checksum});
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckpointReader::Check(std::span<const TensorSpec> tensors) const {
-  absl::flat_hash_map<absl::string_view, const TensorSpec*> wanted;
-  for (const TensorSpec& tensor : tensors) wanted.emplace(tensor.name, &tensor);
-  for (const TensorSpec& tensor : tensors) {
-    const auto found = index_.find(tensor.name);
-    if (found == index_.end()) {
-      return OtherModel(path_,
-                        absl::StrCat("it lacks tensor '", tensor.name, "' ", Shape(tensor.shape)));
-    }
-    const std::vector<std::int64_t>& shape = manifest_->tensors[found->second].shape;
-    if (shape != tensor.shape) {
-      return OtherModel(path_, absl::StrCat("tensor '", tensor.name, "' has shape ", Shape(shape),
-                                            " there, ", Shape(tensor.shape), " in this job"));
-    }
-  }
-  for (const TensorSpec& tensor : manifest_->tensors) {
-    if (wanted.contains(tensor.name)) continue;
-    return OtherModel(path_, absl::StrCat("it has tensor '", tensor.name, "' ", Shape(tensor.shape),
-                                          ", which this job does not"));
-  }
-  return absl::OkStatus();
+  const std::optional<std::string> mismatch = ModelMismatch(manifest_->tensors, tensors);
+  if (!mismatch.has_value()) return absl::OkStatus();
+  return BadData(absl::FailedPreconditionError(
+      absl::StrCat("checkpoint ", path_, " is of another model: ", *mismatch,
+                   "; use another model directory, or the job that wrote it")));
 }
 
 absl::Status CheckpointReader::ReadRange(absl::string_view tensor, std::int64_t offset,

@@ -47,6 +47,9 @@ struct Manifest {
   Incarnation chief;  ///< that committed it; 0: unknown
 };
 
+/// Bytes of all files together.
+std::uint64_t StoredBytes(const Manifest& manifest);
+
 /// Legal names and numbers, and each tensor covered by entries exactly: no hole, no overlap.
 /// Errors: kInvalidArgument, naming the field or tensor and the elements in question.
 absl::Status ValidateManifest(const Manifest& manifest);

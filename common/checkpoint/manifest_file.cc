@@ -19,6 +19,12 @@ absl::Status Corrupt(const std::string& path, const absl::Status& why) {
 
 }  // namespace
 
+std::uint64_t StoredBytes(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const ManifestFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
 absl::Status WriteManifest(const std::string& folder, const Manifest& manifest) {
   WEIR_ASSIGN_OR_RETURN(const std::string text, FormatManifest(manifest));
   return WriteFileAtomically(folder, kManifestFileName, text);

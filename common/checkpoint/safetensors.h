@@ -14,6 +14,8 @@ namespace weir {
 
 /// The format's own limit on the JSON header.
 inline constexpr std::uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
+/// The key of the strings that belong to the file as a whole.
+inline constexpr absl::string_view kSafetensorsMetadataKey = "__metadata__";
 /// Before the header: its length, 8 bytes, little endian.
 inline constexpr std::uint64_t kSafetensorsLengthBytes = 8;
 
@@ -33,11 +35,10 @@ struct SafetensorsHeader {
   std::uint64_t data_bytes() const { return entries.empty() ? 0 : entries.back().end; }
 };
 
-/// Bytes an element of `dtype` takes; 0 for one this build does not know (the sub-byte ones too).
-std::uint64_t SafetensorsWidth(absl::string_view dtype);
-
 /// Decodes the JSON of a header and checks it whole: known dtypes, sizes that match shapes, and
-/// ranges that cover all bytes up to the end of the file without hole or overlap.
+/// ranges that cover all bytes up to the end of the file without hole or overlap. As the reference
+/// implementation does, it takes entries in any order and ignores further keys in an entry; unlike
+/// it, it refuses a name that stands twice, as the format's description says.
 /// `data_bytes`: what follows the header in the file.
 /// Errors: kDataLoss, naming the entry and what was expected and found.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view json,
@@ -46,8 +47,8 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view json,
 /// Length and JSON of a header whose entries lie in this order without gaps; `begin` and `end` are
 /// computed here. Padded with spaces so that the data starts at a multiple of 8.
 /// Returns the bytes to write and the decoded header. Errors: kInvalidArgument for an empty,
-/// duplicate or non-UTF-8 name, an unknown dtype, a negative dimension, a size that overflows, or
-/// a header above the limit.
+/// duplicate or non-UTF-8 name, an unknown dtype, a negative dimension, a size that overflows or is
+/// no whole number of bytes, or a header above the limit.
 struct FormattedHeader {
   std::string bytes;
   SafetensorsHeader header;

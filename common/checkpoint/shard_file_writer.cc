@@ -11,7 +11,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors holds little-endian values");
 
-absl::StatusOr<FormattedHeader> HeaderOf(std::span<const ShardEntry> entries) {
+absl::StatusOr<FormattedHeader> HeaderOf(std::span<const ShardEntry> entries,
+                                         const std::map<std::string, std::string>& metadata) {
   std::vector<SafetensorsEntry> named;
   named.reserve(entries.size());
   for (const ShardEntry& entry : entries) {
@@ -21,15 +22,15 @@ absl::StatusOr<FormattedHeader> HeaderOf(std::span<const ShardEntry> entries) {
                      .dtype = "F32",
                      .shape = whole ? entry.tensor_shape : std::vector{entry.elements}});
   }
-  return FormatSafetensorsHeader(std::move(named), {});
+  return FormatSafetensorsHeader(std::move(named), metadata);
 }
 
 }  // namespace
 
-absl::StatusOr<ShardFileWriter> ShardFileWriter::Create(const std::string& folder,
-                                                        const std::string& file_name,
-                                                        std::vector<ShardEntry> entries) {
-  WEIR_ASSIGN_OR_RETURN(FormattedHeader header, HeaderOf(entries));
+absl::StatusOr<ShardFileWriter> ShardFileWriter::Create(
+    const std::string& folder, const std::string& file_name, std::vector<ShardEntry> entries,
+    const std::map<std::string, std::string>& metadata) {
+  WEIR_ASSIGN_OR_RETURN(FormattedHeader header, HeaderOf(entries, metadata));
   WEIR_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(folder, file_name));
   WEIR_RETURN_IF_ERROR(file.WriteAt(0, std::as_bytes(std::span(header.bytes))));
   return ShardFileWriter(std::move(file), file_name, std::move(entries), std::move(header.header));

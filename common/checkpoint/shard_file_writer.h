@@ -25,10 +25,11 @@ namespace weir {
 class ShardFileWriter {
  public:
   /// Writes the header of `entries` (see PlanShardFile) into a temporary file in `folder`, which
-  /// must exist. Errors: kInvalidArgument for entries that no safetensors header can hold.
-  static absl::StatusOr<ShardFileWriter> Create(const std::string& folder,
-                                                const std::string& file_name,
-                                                std::vector<ShardEntry> entries);
+  /// must exist. `metadata`: of the file as a whole; shards have none.
+  /// Errors: kInvalidArgument for entries or metadata that no safetensors header can hold.
+  static absl::StatusOr<ShardFileWriter> Create(
+      const std::string& folder, const std::string& file_name, std::vector<ShardEntry> entries,
+      const std::map<std::string, std::string>& metadata = {});
 
   /// The next values of entry `entry` (index into `entries`). Entries may come in any order and
   /// each in any number of pieces; the pieces of one entry come in order. Copies nothing and keeps

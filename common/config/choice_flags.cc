@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/log_line.h"
 #include "common/config/mistakes.h"
 
 namespace weir {
@@ -71,6 +72,25 @@ absl::Status SetTransport(absl::string_view text, TransportChoice& target) {
   return Mistake(absl::StrCat(Quoted(text), " is not a transport; write auto, tcp or shm"));
 }
 
+absl::string_view FormatName(LogFormat format) {
+  return format == LogFormat::kJson ? "json" : "text";
+}
+
+// Of a few, each with its name: `what` is "a log level", `names` "debug, info, ...".
+template <typename Choice>
+FlagValue OneOf(std::vector<Choice> choices, absl::string_view (*name_of)(Choice), Choice& target,
+                absl::string_view what, absl::string_view names) {
+  return {[=, &target](absl::string_view text) -> absl::Status {
+            for (const Choice choice : choices) {
+              if (text != name_of(choice)) continue;
+              target = choice;
+              return absl::OkStatus();
+            }
+            return Mistake(absl::StrCat(Quoted(text), " is not ", what, "; write ", names));
+          },
+          [name_of, &target] { return std::string(name_of(target)); }};
+}
+
 bool IsPort(absl::string_view text, std::uint32_t& port) {
   return IsDigits(text) && absl::SimpleAtoi(text, &port) && port >= 1 && port <= 65535;
 }
@@ -85,6 +105,16 @@ bool IsDeviceName(absl::string_view name) {
 FlagValue TransportValue(TransportChoice& target) {
   return {[&target](absl::string_view text) { return SetTransport(text, target); },
           [&target] { return TransportName(target); }};
+}
+
+FlagValue LogLevelValue(LogLevel& target) {
+  return OneOf({LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError},
+               LogLevelName, target, "a log level", "debug, info, warning or error");
+}
+
+FlagValue LogFormatValue(LogFormat& target) {
+  return OneOf({LogFormat::kText, LogFormat::kJson}, FormatName, target, "a log format",
+               "text or json");
 }
 
 FlagValue ModeValue(std::string& target) { return Text(target, CheckMode); }

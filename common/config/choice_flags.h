@@ -11,6 +11,10 @@ namespace weir {
 /// Values that a command line may name and of which this version has some: each refuses what it
 /// does not have yet with "not in this version", and what is nothing at all as a mistake.
 FlagValue TransportValue(TransportChoice& target);
+/// debug, info, warning, error.
+FlagValue LogLevelValue(LogLevel& target);
+/// text, json.
+FlagValue LogFormatValue(LogFormat& target);
 /// async; bounded:S and sync:N are refused.
 FlagValue ModeValue(std::string& target);
 /// sgd.

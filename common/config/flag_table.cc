@@ -16,6 +16,14 @@ constexpr absl::string_view kHelpFlag = "--help";
 
 bool IsFlag(absl::string_view argument) { return argument.size() > 1 && argument.front() == '-'; }
 
+// What people bring along from other programs, and what to write here.
+std::string KnownElsewhere(absl::string_view name, const std::vector<std::string>& names) {
+  if (std::ranges::find(names, "--log-level") == names.end()) return "";
+  if (name == "--verbose" || name == "-v") return "; write --log-level debug";
+  if (name == "--quiet" || name == "-q") return "; write --log-level warning";
+  return "";
+}
+
 // One command line on its way through a table.
 class Parser {
  public:
@@ -47,6 +55,8 @@ class Parser {
     if (flag == table_.end()) return Unknown(name, value.has_value());
     if (flag->placeholder.empty()) {
       if (value.has_value()) return mistakes_.Add(name, "takes no value");
+    } else if (!value.has_value() && flag->placeholder.front() == '[') {
+      if (next_ < arguments_.size() && !IsFlag(arguments_[next_])) value = arguments_[next_++];
     } else if (!value.has_value()) {
       if (next_ == arguments_.size() || absl::StartsWith(arguments_[next_], "--"))
         return mistakes_.Add(name,
@@ -66,9 +76,10 @@ class Parser {
   void Unknown(const std::string& name, bool has_value) {
     std::vector<std::string> names = {std::string(kHelpFlag)};
     for (const Flag& row : table_) names.push_back(row.name);
-    const std::string nearest = DidYouMean(name, names);
+    std::string instead = KnownElsewhere(name, names);
+    if (instead.empty()) instead = DidYouMean(name, names);
     mistakes_.Add(Printable(name),
-                  absl::StrCat("is no flag", nearest.empty() ? "; see --help" : nearest));
+                  absl::StrCat("is no flag", instead.empty() ? "; see --help" : instead));
     // Most flags take a value, so what follows is this one's rather than an argument of its own.
     if (!has_value && next_ < arguments_.size() && !IsFlag(arguments_[next_])) ++next_;
   }
@@ -82,15 +93,15 @@ class Parser {
 
 std::string DefaultOf(const Flag& flag) {
   if (flag.placeholder.empty()) return "";
-  const std::string text =
-      flag.default_text.empty() ? flag.value.show().value_or("") : flag.default_text;
-  return text.empty() ? "" : absl::StrCat(" [", text, "]");
+  return flag.default_text.empty() ? flag.value.show().value_or("") : flag.default_text;
 }
 
-std::string HelpLine(const Flag& flag) {
+std::string HelpLine(const FlagText& row) {
   const std::string head =
-      flag.placeholder.empty() ? flag.name : absl::StrCat(flag.name, " ", flag.placeholder);
-  return absl::StrFormat("  %-31s %s%s\n", head, flag.help, DefaultOf(flag));
+      row.placeholder.empty() ? row.name : absl::StrCat(row.name, " ", row.placeholder);
+  const std::string tail =
+      row.default_text.empty() ? "" : absl::StrCat(" [", row.default_text, "]");
+  return absl::StrFormat("  %-31s %s%s\n", head, row.help, tail);
 }
 
 }  // namespace
@@ -100,16 +111,24 @@ ParsedFlags ParseFlags(std::span<const std::string> arguments, const FlagTable& 
   return Parser(arguments, table, mistakes).Run();
 }
 
-std::string FlagsHelp(const FlagTable& table) {
-  std::string known, later;
+std::vector<FlagText> Describe(const FlagTable& table) {
+  std::vector<FlagText> rows;
   for (const Flag& flag : table) {
-    if (flag.in_this_version) {
-      known += HelpLine(flag);
+    rows.push_back({flag.name, flag.placeholder, flag.help, DefaultOf(flag), flag.in_this_version});
+  }
+  rows.push_back({std::string(kHelpFlag), "", "show this", "", true});
+  return rows;
+}
+
+std::string FlagsHelp(std::span<const FlagText> rows) {
+  std::string known, later;
+  for (const FlagText& row : rows) {
+    if (row.in_this_version) {
+      known += HelpLine(row);
     } else {
-      absl::StrAppend(&later, later.empty() ? "" : ", ", flag.name);
+      absl::StrAppend(&later, later.empty() ? "" : ", ", row.name);
     }
   }
-  absl::StrAppend(&known, absl::StrFormat("  %-31s %s\n", kHelpFlag, "show this"));
   if (!later.empty()) absl::StrAppend(&known, "Not in this version: ", later, "\n");
   return known;
 }

@@ -13,9 +13,11 @@ namespace weir {
 
 /// One row of an options table: all that parsing and `--help` know about a flag.
 struct Flag {
-  std::string name;         ///< "--batch-size"
-  std::string placeholder;  ///< "N"; empty: the flag takes no value
-  std::string help;         ///< one line, a phrase in lower case
+  std::string name;  ///< "--batch-size"
+  /// "N"; empty: the flag takes no value; in brackets: it may stand without one, `value` then gets
+  /// "", and an argument after it is its value unless that begins with "-".
+  std::string placeholder;
+  std::string help;  ///< one line, a phrase in lower case
   FlagValue value;
   /// The default in words; empty: what the variable holds when the table is made.
   std::string default_text;
@@ -39,8 +41,21 @@ struct ParsedFlags {
 ParsedFlags ParseFlags(std::span<const std::string> arguments, const FlagTable& table,
                        Mistakes& mistakes);
 
-/// The table as `--help` shows it, one flag a line, with defaults; ends with a newline.
-std::string FlagsHelp(const FlagTable& table);
+/// One row in words, for whoever tells of flags without setting them: `--help`, a man page,
+/// completion. Holds no reference to the table or its variables.
+struct FlagText {
+  std::string name;
+  std::string placeholder;
+  std::string help;
+  std::string default_text;  ///< empty: nothing, or a flag without a value
+  bool in_this_version = true;
+};
+
+/// The table's rows in words, and --help as the last.
+std::vector<FlagText> Describe(const FlagTable& table);
+
+/// Rows as `--help` shows them, one a line, with defaults; ends with a newline.
+std::string FlagsHelp(std::span<const FlagText> rows);
 
 /// The present values as arguments ("--seed=1") from which ParseFlags makes the same values.
 std::vector<std::string> ShowFlags(const FlagTable& table);

@@ -57,7 +57,7 @@ FlagValue IntegerRow(T& target, T least, T most) {
   return {[&target, least, most](absl::string_view text) {
             return ReadInteger(text, least, most, target);
           },
-          [&target] { return absl::StrCat(target); }};
+          [&target] { return absl::StrCat(target); }, ValueKind::kNumber};
 }
 
 }  // namespace
@@ -78,7 +78,8 @@ FlagValue IntegerIn(std::optional<std::uint64_t>& target, std::uint64_t least, s
           [&target]() -> std::optional<std::string> {
             if (!target.has_value()) return std::nullopt;
             return absl::StrCat(*target);
-          }};
+          },
+          ValueKind::kNumber};
 }
 
 FlagValue PositiveNumber(float& target) {
@@ -90,7 +91,7 @@ FlagValue PositiveNumber(float& target) {
             target = value;
             return absl::OkStatus();
           },
-          [&target] { return Write(target); }};
+          [&target] { return Write(target); }, ValueKind::kNumber};
 }
 
 FlagValue SecondsIn(absl::Duration& target, double least, double most) {
@@ -107,7 +108,8 @@ FlagValue SecondsIn(absl::Duration& target, double least, double most) {
             target = absl::Seconds(value);
             return absl::OkStatus();
           },
-          [&target] { return Write(absl::ToDoubleSeconds(target), std::chars_format::fixed); }};
+          [&target] { return Write(absl::ToDoubleSeconds(target), std::chars_format::fixed); },
+          ValueKind::kNumber};
 }
 
 FlagValue Text(std::string& target, std::function<absl::Status(const std::string&)> check) {
@@ -134,11 +136,13 @@ FlagValue Switch(bool& target) {
           [&target]() -> std::optional<std::string> {
             if (!target) return std::nullopt;
             return "";
-          }};
+          },
+          ValueKind::kSwitch};
 }
 
 FlagValue Refused(std::function<absl::Status(absl::string_view)> judge) {
-  return {std::move(judge), []() -> std::optional<std::string> { return std::nullopt; }};
+  return {std::move(judge), []() -> std::optional<std::string> { return std::nullopt; },
+          ValueKind::kAny};
 }
 
 }  // namespace weir

@@ -11,6 +11,9 @@
 
 namespace weir {
 
+/// What a value is in JSON; on a command line all are text.
+enum class ValueKind { kText, kNumber, kSwitch, kAny };
+
 /// How one flag reads its value into a variable and writes it back. Both functions refer to the
 /// variable they were made for, which must outlive them.
 struct FlagValue {
@@ -20,6 +23,7 @@ struct FlagValue {
   /// What `set` would take to arrive at the variable's present value; none when there is no such
   /// text (nothing was chosen) or when it must not stand on a command line (the token).
   std::function<std::optional<std::string>()> show;
+  ValueKind kind = ValueKind::kText;
 };
 
 /// Whole numbers within a range, decimal.
@@ -39,7 +43,7 @@ FlagValue Text(std::string& target, std::function<absl::Status(const std::string
 /// A flag that stands alone and makes the variable true.
 FlagValue Switch(bool& target);
 
-/// A value that this version knows to refuse: `set` always fails with `judge`'s error.
+/// A value that this version knows to refuse, of any kind: `set` fails with `judge`'s error.
 FlagValue Refused(std::function<absl::Status(absl::string_view)> judge);
 
 }  // namespace weir

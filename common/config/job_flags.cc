@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "common/config/choice_flags.h"
 #include "common/config/model_dir.h"
 #include "common/config/token.h"
+#include "common/config/token_flag.h"
 
 namespace weir {
 namespace {
@@ -19,22 +19,9 @@ constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;
 constexpr double kYear = 365.0 * 24 * 3600;
 constexpr double kDay = 24.0 * 3600;
 
-// Read while parsing, so that a bad file is reported with the other mistakes. Not shown: a command
-// line can be read by everybody on the host.
-FlagValue TokenFileValue(std::string& token) {
-  return {[&token](absl::string_view path) -> absl::Status {
-            if (path.empty()) return absl::InvalidArgumentError("is empty; write a file's name");
-            absl::StatusOr<std::string> read = ReadTokenFile(std::string(path));
-            if (!read.ok()) return read.status();
-            token = *std::move(read);
-            return absl::OkStatus();
-          },
-          []() -> std::optional<std::string> { return std::nullopt; }};
-}
-
 FlagTable TrainingFlags(JobOptions& job) {
   return {
-      {"--job", "NAME", "what to train", Text(job.job)},
+      {"--job", "NAME|FILE.json", "what to train: built in, or a file of tensors", Text(job.job)},
       {"--data-dir", "DIR", "where its data is", Text(job.data_dir), "the job's own"},
       {"--max-steps", "N", "stop at this global step", IntegerIn(job.max_steps, 1, kMaxCount),
        "the job's own"},
@@ -75,6 +62,11 @@ FlagTable NetworkFlags(JobOptions& job) {
        "any"},
       {"--token-file", "FILE", "the cluster's token", TokenFileValue(job.token),
        absl::StrCat("the variable ", kTokenVariable)},
+      {"--tls-cert", "FILE", "this process's certificate (PEM); TLS takes all three files",
+       Text(job.tls_cert), "no TLS"},
+      {"--tls-key", "FILE", "its private key", Text(job.tls_key), "no TLS"},
+      {"--tls-ca", "FILE", "whom the certificates of peers must lead to", Text(job.tls_ca),
+       "no TLS"},
   };
 }
 
@@ -89,17 +81,21 @@ FlagTable PatienceFlags(JobOptions& job) {
        SecondsIn(job.grace, 0, kDay)},
       {"--end-linger", "S", "seconds to wait for the others at the end",
        SecondsIn(job.end_linger, 0, kDay)},
-      {"--verbose", "", "debug lines too", Switch(job.verbose)},
+  };
+}
+
+FlagTable LogFlags(JobOptions& job) {
+  return {
+      {"--log-level", "debug|info|warning|error", "the least that is logged",
+       LogLevelValue(job.log_level)},
+      {"--log-format", "text|json", "log lines for people, or a JSON object a line",
+       LogFormatValue(job.log_format)},
   };
 }
 
 FlagTable MissingFlags() {
   FlagTable table;
-  const std::pair<const char*, const char*> missing[] = {{"--eval-every-steps", "N"},
-                                                         {"--config", "FILE"},
-                                                         {"--tls-cert", "F"},
-                                                         {"--tls-key", "F"},
-                                                         {"--tls-ca", "F"}};
+  const std::pair<const char*, const char*> missing[] = {{"--eval-every-steps", "N"}};
   for (const auto& [name, placeholder] : missing)
     table.push_back({name, placeholder, "", NotInThisVersion(), "", false});
   table.push_back({"--backups", "0|1", "", BackupsValue(), "", false});
@@ -112,7 +108,7 @@ FlagTable JobFlags(JobOptions& job) {
   FlagTable table = {{"--model-dir", "DIR", "checkpoints and logs; shared by all hosts",
                       Text(job.model_dir, CheckModelDir)}};
   for (FlagTable part : {TrainingFlags(job), SavingFlags(job), NetworkFlags(job),
-                         PatienceFlags(job), MissingFlags()}) {
+                         PatienceFlags(job), LogFlags(job), MissingFlags()}) {
     for (Flag& flag : part) table.push_back(std::move(flag));
   }
   return table;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/base/log.h"
 
 namespace weir {
 
@@ -33,11 +34,15 @@ struct JobOptions {
   std::string net_devices;     ///< empty: UCX's own choice
   std::string ucx_port_range;  ///< "A-B"; empty: any
   std::string token;           ///< from WEIR_TOKEN or --token-file
+  std::string tls_cert;        ///< PEM file, as are the next two; all three empty: no TLS
+  std::string tls_key;
+  std::string tls_ca;
   absl::Duration end_linger = absl::Seconds(60);
   absl::Duration start_deadline = absl::Seconds(300);
   absl::Duration lease = absl::Seconds(5);
   absl::Duration grace = absl::Seconds(30);
-  bool verbose = false;  ///< debug lines too
+  LogLevel log_level = LogLevel::kInfo;  ///< the least that is logged
+  LogFormat log_format = LogFormat::kText;
 };
 
 }  // namespace weir

@@ -7,8 +7,8 @@
 namespace weir {
 namespace {
 
-// A generated file with the same fault a thousand times must not bury the others in scrollback.
-constexpr std::size_t kMaxLines = 50;
+// A generated file may have the same fault a million times.
+constexpr std::size_t kMaxLines = 1000;
 
 }  // namespace
 

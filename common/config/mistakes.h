@@ -20,7 +20,7 @@ class Mistakes {
   std::size_t size() const { return lines_.size() + left_out_; }
 
   /// kOk when there are none; else kInvalidArgument with exit code 2: `subject` ("TF_CONFIG",
-  /// "weir run") and a line each. Beyond the first 50 they are only counted.
+  /// "weir run") and a line each. Beyond the first 1000 they are only counted.
   absl::Status ToStatus(absl::string_view subject) const;
 
  private:

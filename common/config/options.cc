@@ -1,12 +1,12 @@
 #include "common/config/options.h"
 
-#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/config/flag_table.h"
+#include "common/config/command_flags.h"
+#include "common/config/config_file.h"
 #include "common/config/job_flags.h"
 #include "common/config/mistakes.h"
 #include "common/config/model_dir.h"
@@ -18,63 +18,43 @@ namespace {
 
 constexpr char kRun[] = "weir run";
 constexpr char kLocal[] = "weir local";
-// A laptop's process table is the limit; a larger number is a slip of the finger.
-constexpr int kMaxLocalTasks = 256;
-
-FlagTable WithJobFlags(FlagTable table, JobOptions& job) {
-  for (Flag& flag : JobFlags(job)) table.push_back(std::move(flag));
-  return table;
-}
-
-FlagTable RunFlags(RunArguments& arguments) {
-  return WithJobFlags({{"--tf-config", "FILE", "the cluster and this process's task",
-                        Text(arguments.tf_config_file), "the variable TF_CONFIG"}},
-                      arguments.job);
-}
-
-FlagTable LocalFlags(LocalArguments& arguments) {
-  FlagTable table =
-      WithJobFlags({{"--ps", "N", "parameter servers", IntegerIn(arguments.ps, 1, kMaxLocalTasks)},
-                    {"--workers", "N", "workers", IntegerIn(arguments.workers, 1, kMaxLocalTasks)},
-                    {"--evaluator", "", "an evaluator too", Switch(arguments.evaluator)}},
-                   arguments.job);
-  for (Flag& flag : table) {
-    if (flag.name == "--model-dir") flag.default_text = "a fresh one";
-  }
-  return table;
-}
 
 // As TensorFlow has it, who saves by steps does not also save by time unless told to.
-void SettleSaving(const std::set<std::string>& given, JobOptions& job) {
-  if (job.save_checkpoints_steps > 0 && !given.contains("--save-checkpoints-secs"))
+void SettleSaving(const Origins& origins, JobOptions& job) {
+  if (job.save_checkpoints_steps > 0 && !origins.contains("--save-checkpoints-secs"))
     job.save_checkpoints_secs = absl::ZeroDuration();
 }
 
-void TakeToken(const std::set<std::string>& given, const Environment& environment, JobOptions& job,
+void TakeToken(const Environment& environment, Origins& origins, JobOptions& job,
                Mistakes& mistakes) {
-  if (given.contains("--token-file")) return;
+  if (origins.contains("--token-file")) return;
   absl::StatusOr<std::string> token = TokenOf(environment);
-  if (token.ok()) {
-    job.token = *std::move(token);
-  } else {
-    mistakes.Add(kTokenVariable, token.status().message());
-  }
+  if (!token.ok()) return mistakes.Add(kTokenVariable, token.status().message());
+  job.token = *std::move(token);
+  if (!job.token.empty()) origins["--token-file"] = Origin::kEnvironment;
 }
 
-// Arguments is RunArguments or LocalArguments, `table` over the fields of `result`.
+// Arguments is RunArguments or LocalArguments, `flags` its table.
 template <typename Arguments>
 void Read(absl::string_view subject, std::span<const std::string> arguments,
-          const Environment& environment, const FlagTable& table, Arguments& result,
+          const Environment& environment, FlagTable (*flags)(Arguments&), Arguments& result,
           Mistakes& mistakes) {
-  Mistakes found;  // forgotten when all that is asked for is help
-  const ParsedFlags parsed = ParseFlags(arguments, table, found);
-  result.help_requested = parsed.help_requested;
-  if (parsed.help_requested) return;
+  Arguments only_flags;  // the file comes first, but the flags say which it is
+  Mistakes reported_below;
+  const ParsedFlags first = ParseFlags(arguments, flags(only_flags), reported_below);
+  result.help_requested = first.help_requested;
+  if (result.help_requested) return;
+  const FlagTable table = flags(result);
+  if (!only_flags.config_file.empty()) {
+    for (const std::string& name : ReadConfigFile(only_flags.config_file, subject, table, mistakes))
+      result.origins[name] = Origin::kFile;
+  }
+  const ParsedFlags parsed = ParseFlags(arguments, table, mistakes);
+  for (const std::string& name : parsed.given) result.origins[name] = Origin::kFlag;
   for (const std::string& argument : parsed.positionals)
-    found.Add(Quoted(argument), absl::StrCat("is no flag; ", subject, " takes flags only"));
-  SettleSaving(parsed.given, result.job);
-  TakeToken(parsed.given, environment, result.job, found);
-  mistakes = std::move(found);
+    mistakes.Add(Quoted(argument), absl::StrCat("is no flag; ", subject, " takes flags only"));
+  SettleSaving(result.origins, result.job);
+  TakeToken(environment, result.origins, result.job, mistakes);
 }
 
 absl::Status Joined(const absl::Status& a, const absl::Status& b) {
@@ -84,13 +64,21 @@ absl::Status Joined(const absl::Status& a, const absl::Status& b) {
                       ExitCode::kBadUsage);
 }
 
+// TF_CONFIG is of this one run, a file of many: its model directory gives way.
+void TakeListedModelDir(RunSetup& setup) {
+  Origins& origins = setup.arguments.origins;
+  if (!setup.config.model_dir.has_value() || origins["--model-dir"] == Origin::kFlag) return;
+  origins["--model-dir"] = Origin::kTfConfig;
+  setup.arguments.job.model_dir.clear();
+}
+
 }  // namespace
 
 absl::StatusOr<RunArguments> ParseRun(std::span<const std::string> arguments,
                                       const Environment& environment) {
   RunArguments result;
   Mistakes mistakes;
-  Read(kRun, arguments, environment, RunFlags(result), result, mistakes);
+  Read(kRun, arguments, environment, RunFlags, result, mistakes);
   if (!mistakes.empty()) return mistakes.ToStatus(kRun);
   return result;
 }
@@ -99,21 +87,9 @@ absl::StatusOr<LocalArguments> ParseLocal(std::span<const std::string> arguments
                                           const Environment& environment) {
   LocalArguments result;
   Mistakes mistakes;
-  Read(kLocal, arguments, environment, LocalFlags(result), result, mistakes);
+  Read(kLocal, arguments, environment, LocalFlags, result, mistakes);
   if (!mistakes.empty()) return mistakes.ToStatus(kLocal);
   return result;
-}
-
-std::string RunHelp() {
-  RunArguments defaults;
-  return absl::StrCat("weir run [FLAGS]: one role of a cluster, as TF_CONFIG says\n",
-                      FlagsHelp(RunFlags(defaults)));
-}
-
-std::string LocalHelp() {
-  LocalArguments defaults;
-  return absl::StrCat("weir local [FLAGS]: a whole cluster on this machine, the chief included\n",
-                      FlagsHelp(LocalFlags(defaults)));
 }
 
 std::vector<std::string> ToFlags(const JobOptions& job) {
@@ -121,16 +97,22 @@ std::vector<std::string> ToFlags(const JobOptions& job) {
   return ShowFlags(JobFlags(copy));
 }
 
+std::vector<std::string> ToLocalFlags(const LocalArguments& arguments) {
+  LocalArguments copy = arguments;
+  return ShowFlags(LocalFlags(copy));
+}
+
 absl::StatusOr<RunSetup> LoadRun(std::span<const std::string> arguments,
                                  const Environment& environment) {
   RunSetup setup;
   Mistakes mistakes;
-  Read(kRun, arguments, environment, RunFlags(setup.arguments), setup.arguments, mistakes);
+  Read(kRun, arguments, environment, RunFlags, setup.arguments, mistakes);
   if (setup.arguments.help_requested) return setup;
   absl::StatusOr<TfConfig> config = LoadTfConfig(setup.arguments.tf_config_file, environment);
   const absl::Status both = Joined(mistakes.ToStatus(kRun), config.status());
   if (!both.ok()) return both;
   setup.config = *std::move(config);
+  TakeListedModelDir(setup);
   WEIR_ASSIGN_OR_RETURN(setup.arguments.job.model_dir,
                         MergeModelDir(setup.arguments.job, setup.config));
   return setup;

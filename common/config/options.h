@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/config/cpu_pins.h"
 #include "common/config/environment.h"
+#include "common/config/flag_table.h"
 #include "common/config/job_options.h"
+#include "common/config/origin.h"
 #include "common/config/tf_config.h"
 
 namespace weir {
@@ -14,33 +17,42 @@ namespace weir {
 /// What `weir run` was told.
 struct RunArguments {
   JobOptions job;
+  Origins origins;
+  std::string config_file;      ///< empty: none
   std::string tf_config_file;   ///< empty: the variable TF_CONFIG
-  bool help_requested = false;  ///< print RunHelp() and do nothing; the rest is not to be used
+  bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
 
 /// What `weir local` was told.
 struct LocalArguments {
   JobOptions job;  ///< model_dir is empty when the caller is to pick a fresh one
+  Origins origins;
+  std::string config_file;  ///< empty: none
   int ps = 1;
   int workers = 1;
   bool evaluator = false;
-  bool help_requested = false;  ///< print LocalHelp() and do nothing; the rest is not to be used
+  CpuPins pin;
+  bool help_requested = false;  ///< print the help and do nothing; the rest is not to be used
 };
 
-/// Read the arguments after the subcommand's name. The token comes from --token-file, else from
-/// WEIR_TOKEN. Files are read, nothing is written. Asking for help forgives every mistake.
+/// Read the arguments after the subcommand's name, and the file that --config names; a flag goes
+/// before the file. The token comes from --token-file, else from WEIR_TOKEN. Files are read,
+/// nothing is written. Asking for help forgives every mistake.
 /// Errors: kInvalidArgument (exit 2) listing every mistake at once.
 absl::StatusOr<RunArguments> ParseRun(std::span<const std::string> arguments,
                                       const Environment& environment);
 absl::StatusOr<LocalArguments> ParseLocal(std::span<const std::string> arguments,
                                           const Environment& environment);
 
-std::string RunHelp();
-std::string LocalHelp();
+/// The flags of the two, in words.
+std::vector<FlagText> RunFlagTexts();
+std::vector<FlagText> LocalFlagTexts();
 
 /// Flags from which ParseRun and ParseLocal make the same options again, for a child process; every
 /// field stands there, defaults too. The token does not: give the child WEIR_TOKEN.
 std::vector<std::string> ToFlags(const JobOptions& job);
+/// The same for a whole `weir local`.
+std::vector<std::string> ToLocalFlags(const LocalArguments& arguments);
 
 /// A whole `weir run`: its flags and the cluster they belong to.
 struct RunSetup {

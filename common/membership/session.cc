@@ -311,8 +311,10 @@ class SessionImpl final : public Session {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(const SessionOptions& options,
                                                        bool (*interrupted)()) {
-  auto chief = rpc::ChiefClient::Create(
-      {.address = options.chief_address, .peer = "chief", .token = options.token});
+  auto chief = rpc::ChiefClient::Create({.address = options.chief_address,
+                                         .peer = "chief",
+                                         .token = options.token,
+                                         .tls = options.tls});
   WEIR_ASSIGN_OR_RETURN(wire::JoinReplyT welcome, AskToJoin(*chief, options, interrupted));
   return std::make_unique<SessionImpl>(std::move(chief), options, std::move(welcome));
 }

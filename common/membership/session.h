@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/rpc/tls_identity.h"
 #include "schemas/chief_generated.h"
 
 namespace weir {
@@ -29,6 +30,7 @@ class SessionListener {
 struct SessionOptions {
   std::string chief_address;
   std::string token;
+  std::shared_ptr<rpc::TlsIdentity> tls = nullptr;  ///< null: plaintext
   wire::JoinRequestT join;
   absl::Duration start_deadline = absl::Seconds(300);
 };

@@ -1,24 +1,27 @@
 #include "common/rpc/client.h"
 
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/rpc/grpc_setup.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/tls_credentials.h"
+#include "common/rpc/tls_probe.h"
 #include "common/rpc/token.h"
 #include "common/rpc/wire_message.h"
 #include "schemas/chief.grpc.fb.h"
 #include "schemas/shard.grpc.fb.h"
+#include "weir/exit_code.h"
 
 namespace weir::rpc {
 namespace {
 
 using flatbuffers::grpc::Message;
 
-std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
+std::shared_ptr<grpc::Channel> Dial(const std::string& address, const TlsMaterial* material) {
   SetUpGrpc();
   grpc::ChannelArguments arguments;
   // A peer that starts late, or again, is found within a second. The "minimum backoff" is really
@@ -35,9 +38,45 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   // With the scheme, else a host called "unix" or "dns" would be taken for one.
-  return grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel("dns:///" + address, ChannelCredentialsOf(material), arguments);
 }
+
+/// A channel and its stub, made with one certificate.
+template <typename Service>
+struct Line {
+  Line(const std::string& address, std::shared_ptr<const TlsMaterial> with)
+      : material(std::move(with)), channel(Dial(address, material.get())), stub(channel) {}
+  const std::shared_ptr<const TlsMaterial> material;  // null: plaintext
+  const std::shared_ptr<grpc::Channel> channel;
+  typename Service::Stub stub;
+};
+
+/// Gives the line to call on: a new one once the certificate was renewed, for a channel keeps what
+/// it was made with. Calls under way, and streams, stay on theirs.
+template <typename Service>
+class Dialer {
+ public:
+  explicit Dialer(const ChannelOptions& options)
+      : address_(options.address), identity_(options.tls), line_(NewLine()) {}
+
+  std::shared_ptr<Line<Service>> line() {
+    if (identity_ == nullptr) return line_;
+    const auto material = identity_->Current();
+    MutexLock lock(&mutex_);
+    if (line_->material != material) line_ = std::make_shared<Line<Service>>(address_, material);
+    return line_;
+  }
+
+ private:
+  std::shared_ptr<Line<Service>> NewLine() const {
+    return std::make_shared<Line<Service>>(address_, identity_ ? identity_->Current() : nullptr);
+  }
+
+  const std::string address_;
+  const std::shared_ptr<TlsIdentity> identity_;
+  Mutex mutex_;
+  std::shared_ptr<Line<Service>> line_;  // under the mutex where there is an identity
+};
 
 /// gRPC makes progress on a connection only while a call waits, and a call to a peer that cannot be
 /// reached does not: an attempt that began between two calls would time out unseen. So the next
@@ -58,6 +97,17 @@ struct Peer {
     if (!token.empty()) context->AddMetadata(kTokenKey, token);
   }
   absl::Status Error(const grpc::Status& status) const { return FromGrpc(status, name, address); }
+  /// The same where TLS may have been the reason: it is then looked for.
+  absl::Status Error(const grpc::Status& status, const TlsMaterial* material,
+                     absl::Duration timeout) const {
+    constexpr absl::Duration kLongest = absl::Seconds(1);
+    if (!MayBeTls(status)) return Error(status);
+    const TlsFault fault = FindTlsFault(address, material, std::min(kLongest, timeout));
+    if (fault.reason.empty()) return Error(status);
+    const std::string text = absl::StrCat(name, " at ", address, ": ", fault.reason);
+    if (!fault.permanent) return absl::UnavailableError(text);
+    return WithExitCode(absl::UnauthenticatedError(text), ExitCode::kBadUsage);
+  }
   /// A reply that is no message: its sender is broken or no weir, so asking again will not help.
   absl::Status Error(const absl::Status& decoding) const {
     return absl::Status(decoding.code(),
@@ -73,18 +123,20 @@ template <typename Reply, typename Request, typename Stub>
 using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Message<Request>&,
                                       Message<Reply>*);
 
-template <typename Reply, typename Request, typename Stub>
+template <typename Reply, typename Request, typename Service>
 absl::StatusOr<typename Reply::NativeTableType> Call(
-    const Peer& peer, grpc::Channel& channel, Stub& stub, Method<Reply, Request, Stub> method,
+    const Peer& peer, Dialer<Service>& dialer,
+    Method<Reply, Request, typename Service::Stub> method,
     const typename Request::NativeTableType& request, absl::string_view reply_name,
     absl::Duration timeout) {
+  const auto line = dialer.line();
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(timeout));
-  HelpConnect(channel, timeout);
+  HelpConnect(*line->channel, timeout);
   peer.Authenticate(&context);
   Message<Reply> message;
-  const grpc::Status status = (stub.*method)(&context, Encode<Request>(request), &message);
-  if (!status.ok()) return peer.Error(status);
+  const grpc::Status status = (line->stub.*method)(&context, Encode<Request>(request), &message);
+  if (!status.ok()) return peer.Error(status, line->material.get(), timeout);
   typename Reply::NativeTableType reply;
   if (absl::Status decoded = Decode(message, reply_name, &reply); !decoded.ok())
     return peer.Error(decoded);
@@ -135,47 +187,41 @@ class ChiefStreamImpl final : public ChiefStream {
 class ChiefClientImpl final : public ChiefClient {
  public:
   explicit ChiefClientImpl(const ChannelOptions& options)
-      : peer_(std::make_shared<const Peer>(options)),
-        channel_(Dial(options.address)),
-        stub_(channel_) {}
+      : peer_(std::make_shared<const Peer>(options)), dialer_(options) {}
 
   absl::StatusOr<wire::JoinReplyT> Join(const wire::JoinRequestT& request,
                                         absl::Duration timeout) override {
     return Call<wire::JoinReply, wire::JoinRequest>(
-        *peer_, *channel_, stub_, &wire::ChiefService::Stub::Join, request, "JoinReply", timeout);
+        *peer_, dialer_, &wire::ChiefService::Stub::Join, request, "JoinReply", timeout);
   }
 
   std::unique_ptr<ChiefStream> OpenSession() override {
-    return std::make_unique<ChiefStreamImpl>(peer_, stub_);
+    return std::make_unique<ChiefStreamImpl>(peer_, dialer_.line()->stub);
   }
 
   absl::StatusOr<wire::StatusReplyT> GetStatus(absl::Duration timeout) override {
     return Call<wire::StatusReply, wire::StatusRequest>(
-        *peer_, *channel_, stub_, &wire::ChiefService::Stub::Status, {}, "StatusReply", timeout);
+        *peer_, dialer_, &wire::ChiefService::Stub::Status, {}, "StatusReply", timeout);
   }
 
  private:
   const std::shared_ptr<const Peer> peer_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  wire::ChiefService::Stub stub_;
+  Dialer<wire::ChiefService> dialer_;
 };
 
 class ShardClientImpl final : public ShardClient {
  public:
-  explicit ShardClientImpl(const ChannelOptions& options)
-      : peer_(options), channel_(Dial(options.address)), stub_(channel_) {}
+  explicit ShardClientImpl(const ChannelOptions& options) : peer_(options), dialer_(options) {}
 
   absl::StatusOr<wire::ConnectReplyT> Connect(const wire::ConnectRequestT& request,
                                               absl::Duration timeout) override {
-    return Call<wire::ConnectReply, wire::ConnectRequest>(peer_, *channel_, stub_,
-                                                          &wire::ShardService::Stub::Connect,
-                                                          request, "ConnectReply", timeout);
+    return Call<wire::ConnectReply, wire::ConnectRequest>(
+        peer_, dialer_, &wire::ShardService::Stub::Connect, request, "ConnectReply", timeout);
   }
 
  private:
   const Peer peer_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  wire::ShardService::Stub stub_;
+  Dialer<wire::ShardService> dialer_;
 };
 
 }  // namespace

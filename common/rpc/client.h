@@ -6,15 +6,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/rpc/tls_identity.h"
 #include "schemas/chief_generated.h"
 #include "schemas/shard_generated.h"
 
 namespace weir::rpc {
 
 struct ChannelOptions {
-  std::string address;  ///< host:port
-  std::string peer;     ///< "chief", "ps 1": stands in errors
-  std::string token;    ///< empty: none is sent
+  std::string address;                         ///< host:port
+  std::string peer;                            ///< "chief", "ps 1": stands in errors
+  std::string token;                           ///< empty: none is sent
+  std::shared_ptr<TlsIdentity> tls = nullptr;  ///< null: plaintext
 };
 
 /// A member's side of its Session. One thread may read while another writes.
@@ -39,6 +41,9 @@ class ChiefStream {
 /// kDeadlineExceeded may be retried, kUnauthenticated, kInvalidArgument, kUnimplemented and
 /// kFailedPrecondition may not. The first call to a peer that
 /// cannot be reached fails at once, later ones within half a second.
+/// Over TLS, a peer whose certificate is not accepted, one that does not accept this process's, and
+/// one that speaks no TLS (or TLS where this process does not) is kUnauthenticated, with the
+/// reason. Calls and sessions that begin after the certificate was renewed use the new one.
 class ChiefClient {
  public:
   static std::unique_ptr<ChiefClient> Create(const ChannelOptions& options);

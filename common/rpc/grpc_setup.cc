@@ -8,13 +8,23 @@
 #include <limits>
 #include <mutex>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "common/base/log.h"
+#include "common/rpc/refused_peers.h"
 
 namespace weir::rpc {
 namespace {
 
-/// At debug level: whatever goes wrong reaches the caller as a Status too.
-void LogFromGrpc(gpr_log_func_args* record) { LogDebug("gRPC: ", record->message); }
+/// At debug level: whatever goes wrong reaches the caller as a Status too. But for peers that a
+/// server refuses in the handshake: no handler ever hears of them.
+void LogFromGrpc(gpr_log_func_args* record) {
+  if (absl::StartsWith(record->message, "Handshake failed with fatal error")) {
+    LogRefusedPeer(record->message);
+  } else {
+    LogDebug("gRPC: ", record->message);
+  }
+}
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 #include "common/rpc/grpc_status.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +26,9 @@ constexpr KnownReason kKnownReasons[] = {
     {"Connection timed out", "the connection attempt timed out"},
     {"connect() timed out", "the connection attempt timed out"},
     {"tcp handshaker shutdown", "the connection attempt timed out"},
+    {"certificate verify failed", "its certificate is not accepted"},
+    {"is not in peer certificate", "its certificate is for another name"},
+    {"wrong version number", "it does not speak TLS"},
     {"Connection reset by peer", "the connection was reset"},
     {"Broken pipe", "the connection was closed"},
     {"Socket closed", "the connection was closed"},
@@ -126,6 +131,16 @@ grpc::StatusCode ToGrpcCode(absl::StatusCode code) {
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return grpc::Status(ToGrpcCode(status.code()), std::string(status.message()));
+}
+
+bool MayBeTls(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return false;
+  constexpr absl::string_view kSigns[] = {"Socket closed", "Connection reset",
+                                          "Broken pipe",   "Endpoint read failed",
+                                          "andshake",      "peer certificate"};
+  const std::string message = status.error_message();
+  return std::any_of(std::begin(kSigns), std::end(kSigns),
+                     [&](absl::string_view sign) { return absl::StrContains(message, sign); });
 }
 
 std::string ShortReason(const grpc::Status& status) {

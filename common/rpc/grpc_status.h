@@ -20,6 +20,10 @@ grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view peer,
                       absl::string_view address);
 
+/// Whether a connection ended as it does when the two ends disagree about TLS (and when the peer
+/// was killed: gRPC does not tell).
+bool MayBeTls(const grpc::Status& status);
+
 /// gRPC's explanation in a few words: "connection refused", "the name does not resolve", ...
 std::string ShortReason(const grpc::Status& status);
 

@@ -2,7 +2,6 @@
 
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
 #include <atomic>
@@ -18,6 +17,7 @@
 #include "common/rpc/grpc_setup.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/listen_address.h"
+#include "common/rpc/tls_credentials.h"
 #include "common/rpc/token.h"
 #include "common/rpc/wire_message.h"
 #include "schemas/chief.grpc.fb.h"
@@ -195,7 +195,8 @@ class ServerImpl final : public Server {
         check_(options.token),
         chief_calls_(chief, &check_),
         shard_calls_(shard, &check_),
-        serves_chief_(chief != nullptr) {}
+        serves_chief_(chief != nullptr),
+        tls_(options.tls) {}
 
   ~ServerImpl() override { Shutdown(absl::ZeroDuration()); }
 
@@ -214,8 +215,10 @@ class ServerImpl final : public Server {
     builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
     builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
     std::vector<int> ports(addresses.size(), 0);
-    for (std::size_t i = 0; i < addresses.size(); ++i)
-      builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      credentials_.push_back(ServerCredentialsOf(tls_));
+      builder.AddListeningPort(addresses[i], credentials_.back(), &ports[i]);
+    }
     if (serves_chief_) builder.RegisterService(&chief_calls_);
     // gRPC starts no server without a service, not even for health: a worker's refuses every call.
     builder.RegisterService(&shard_calls_);
@@ -251,6 +254,8 @@ class ServerImpl final : public Server {
   ChiefCalls chief_calls_;
   ShardCalls shard_calls_;
   const bool serves_chief_;
+  const std::shared_ptr<TlsIdentity> tls_;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // outlive server_
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
   Mutex shutdown_mutex_;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/rpc/tls_identity.h"
 #include "schemas/chief_generated.h"
 #include "schemas/shard_generated.h"
 
@@ -53,6 +54,8 @@ struct ServerOptions {
   /// Listen on the loopback address itself, else on the port's wildcard.
   bool loopback_only = false;
   std::string token;  ///< empty: none is asked for. Health checks never need it.
+  /// Null: plaintext. Else a client without an accepted certificate cannot even ask for health.
+  std::shared_ptr<TlsIdentity> tls = nullptr;
 };
 
 /// The gRPC server of one process: health for all, and the services whose handlers are given.

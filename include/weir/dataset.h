@@ -53,6 +53,7 @@ class Dataset {
   /// Passes every example through `fn`, in place, as MapFunction or with no result. An error of
   /// `fn` ends the iterator and is handed to whoever calls Next.
   Dataset Map(MapFunction fn) const;
+  /// The same, for an `fn` that returns nothing and cannot fail.
   template <typename F>
   requires std::same_as<std::invoke_result_t<F&, std::span<float>, std::int32_t&>, void> Dataset
   Map(F fn) const {

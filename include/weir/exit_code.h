@@ -6,7 +6,7 @@
 
 namespace weir {
 
-/// What the program's exit code tells a script (README, "Exit codes").
+/// What the exit code of `weir`, or of a program that returns it, tells a script.
 enum class ExitCode : int {
   kDone = 0,
   kFailed = 1,    ///< failed at run time

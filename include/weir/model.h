@@ -12,12 +12,14 @@ namespace weir {
 
 /// One value of every tensor of a model, in the order of Job::tensors().
 using ParameterView = std::span<const std::span<const float>>;
+/// The same, to write to.
 using MutableParameterView = std::span<const std::span<float>>;
 
+/// What an evaluation counts; sums, so that batches add up.
 struct Evaluation {
-  double loss_sum = 0;       ///< over examples; the mean is loss_sum / examples
-  std::int64_t correct = 0;  ///< arg max equals the label
-  std::int64_t examples = 0;
+  double loss_sum = 0;        ///< over examples; the mean is loss_sum / examples
+  std::int64_t correct = 0;   ///< arg max equals the label
+  std::int64_t examples = 0;  ///< how many were evaluated
 };
 
 /// What a training step asks and tells on its way, on the thread that computes it, so that weights
@@ -51,6 +53,7 @@ class Model {
   /// right for any model, but nothing overlaps.
   virtual absl::StatusOr<float> TrainStepWith(const Batch& batch, ParameterView weights,
                                               MutableParameterView gradients, StepHooks& hooks);
+  /// Loss and accuracy of one batch. Errors: as TrainStep.
   virtual absl::StatusOr<Evaluation> Evaluate(const Batch& batch, ParameterView weights) = 0;
 };
 

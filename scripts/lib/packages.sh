@@ -2,12 +2,12 @@
 
 build_packages=(
   g++ meson ninja-build pkg-config python3 git ca-certificates
-  libucx-dev ucx-utils libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
+  libucx-dev ucx-utils libgrpc++-dev libssl-dev libprotobuf-dev protobuf-compiler-grpc
   libflatbuffers-dev flatbuffers-compiler libabsl-dev libspdlog-dev
   nlohmann-json3-dev libdnnl-dev zlib1g-dev libxxhash-dev libibverbs-dev
   dataset-fashion-mnist
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-numpy)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-numpy openssl doxygen)
 
 # Installs those of the named packages that are missing.
 ensure_packages() {

@@ -48,6 +48,17 @@ struct Steps {
   const ParameterBuffer& gradients;
   std::optional<Step> completed;
 
+  void TakeOverlapped(int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto step = client.BeginStep(completed, weights, gradients);
+      bool well = step.ok() && step->has_value();
+      for (std::size_t t = 0; well && t < weights.tensors(); ++t) well = client.AwaitTensor(t).ok();
+      for (std::size_t t = weights.tensors(); well && t-- > 0;) well = client.PushTensor(t).ok();
+      if (!well || !client.FinishStep().ok()) std::abort();
+      completed = *step;
+    }
+  }
+
   void Take(int count) {
     for (int i = 0; i < count; ++i) {
       const auto step = client.NextStep(completed, weights);
@@ -96,11 +107,13 @@ TEST_P(AllocationTest, NoneInAStepOnceWarm) {
     ASSERT_TRUE(weights.ok() && gradients.ok());
     Steps steps{*client, *weights, *gradients, {}};
     steps.Take(kWarmSteps);
+    steps.TakeOverlapped(kWarmSteps);
     ServerAllocations();
     const long asked = ServerAllocations();
     const long server_before = ServerAllocations();
     const long before = allocations;
-    steps.Take(kCountedSteps);
+    steps.Take(kCountedSteps / 2);
+    steps.TakeOverlapped(kCountedSteps / 2);
     const long in_worker = allocations - before;
     const long in_server = ServerAllocations() - server_before - (server_before - asked);
     RecordProperty("worker", static_cast<int>(in_worker));

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "common/model/initializer.h"
 #include "gtest/gtest.h"
@@ -24,7 +25,7 @@ InputContext Input() {
           .seed = kSeed};
 }
 
-std::unique_ptr<Job> FashionMnist() { return *CreateJob("fashion-mnist"); }
+std::unique_ptr<Job> FashionMnist() { return std::move(CreateJob("fashion-mnist")->job); }
 
 // The loop that anybody would write without a parameter server.
 std::vector<float> SerialLosses() {

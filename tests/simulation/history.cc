@@ -26,7 +26,8 @@ struct Printer {
   std::string operator()(const OperationStarted& e) const {
     std::string text = absl::StrCat(ToString(e.who), " starts a ", Name(e.what));
     if (e.what == Operation::kPush) {
-      absl::StrAppend(&text, " #", e.sequence.value(), " of step ", e.step.value());
+      absl::StrAppend(&text, " #", e.sequence.value(), " of step ", e.step.value(),
+                      e.by_tensor ? " by tensor" : "");
     }
     return text;
   }
@@ -49,6 +50,18 @@ struct Printer {
   std::string operator()(const PullDelivered& e) const {
     return absl::StrCat(ToString(e.who), " got block ", e.block.value(), " version ",
                         e.version.value(), " ", Values(e.values));
+  }
+  std::string operator()(const WeightsRead& e) const {
+    return absl::StrCat(ToString(e.who), " reads block ", e.block.value(), " version ",
+                        e.version.value());
+  }
+  std::string operator()(const GradientMade& e) const {
+    return absl::StrCat(ToString(e.who), " made the gradient of block ", e.block.value(),
+                        " for push #", e.sequence.value());
+  }
+  std::string operator()(const PushSent& e) const {
+    return absl::StrCat(ToString(e.who), " sends block ", e.block.value(), " of push #",
+                        e.sequence.value(), " from base version ", e.base.value());
   }
   std::string operator()(const SnapshotBlock& e) const {
     return absl::StrCat("snapshot of block ", e.block.value(), " version ", e.version.value(), " ",

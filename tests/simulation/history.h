@@ -21,12 +21,14 @@ enum class Operation { kPush, kPull, kTicket };
 
 // What happened, in the order in which it happened. The checker knows nothing else of a run.
 
-/// `sequence` and `step` are a push's.
+/// `sequence` and `step` are a push's; `by_tensor` too: pulls that start while it goes on follow
+/// it, block by block.
 struct OperationStarted {
   Life who;
   Operation what;
   Sequence sequence;
   Step step;
+  bool by_tensor = false;
 };
 /// Of the last one of that kind that `who` started.
 struct OperationEnded {
@@ -56,6 +58,24 @@ struct PullDelivered {
   BlockId block;
   Version version;
   std::vector<float> values;
+};
+/// A step began to use a block's weights, which are of `version`, until its gradient is made.
+struct WeightsRead {
+  Life who;
+  BlockId block;
+  Version version;
+};
+struct GradientMade {
+  Life who;
+  Sequence sequence;
+  BlockId block;
+};
+/// For the first time or again.
+struct PushSent {
+  Life who;
+  Sequence sequence;
+  BlockId block;
+  Version base;
 };
 /// Read when the snapshot let go of the block.
 struct SnapshotBlock {
@@ -97,9 +117,10 @@ struct FinalBlock {
   std::vector<float> values;
 };
 
-using Event = std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
-                           PullDelivered, SnapshotBlock, StepGranted, StepCounted, LentBytesChanged,
-                           LevelReached, WorkerAccused, CutStored, FinalBlock>;
+using Event =
+    std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
+                 PullDelivered, WeightsRead, GradientMade, PushSent, SnapshotBlock, StepGranted,
+                 StepCounted, LentBytesChanged, LevelReached, WorkerAccused, CutStored, FinalBlock>;
 using History = std::vector<Event>;
 
 std::string ToString(const Life& life);

@@ -27,10 +27,15 @@ class Checker {
   void operator()(const OperationStarted& e) {
     Worker& worker = workers_[e.who];
     if (!worker.running.insert(e.what).second) Fail(Rule::kEnds, e, "while one was under way");
-    if (e.what == Operation::kPush) worker.push = {e.sequence, e.step};
+    if (e.what == Operation::kPush) {
+      worker.push = {e.sequence, e.step};
+      worker.by_tensor = e.by_tensor;
+    }
     if (e.what == Operation::kPull) {
       worker.delivered.clear();
       worker.pull_from = worker.acknowledged;
+      const bool follows = worker.by_tensor && worker.running.contains(Operation::kPush);
+      worker.follows = follows ? std::optional(worker.push.first) : std::nullopt;
     }
   }
 
@@ -85,6 +90,46 @@ class Checker {
     if (own != worker.pull_from.end() && e.version < own->second) {
       Fail(Rule::kReadsOwnWrites, e,
            absl::StrCat("its own acknowledged push made version ", own->second.value()));
+    }
+    if (worker.follows) CheckFollows(e, *worker.follows);
+    if (worker.reading.contains(e.block)) {
+      Fail(Rule::kBaseVersions, e, "over weights that a step still reads");
+    }
+    worker.here[e.block] = e.version;
+  }
+
+  void operator()(const WeightsRead& e) {
+    Worker& worker = workers_[e.who];
+    const auto here = worker.here.find(e.block);
+    if (here == worker.here.end() || here->second != e.version) {
+      Fail(Rule::kBaseVersions, e, "which was not delivered last");
+    }
+    const auto own = worker.acknowledged.find(e.block);
+    if (own != worker.acknowledged.end() && e.version < own->second) {
+      Fail(Rule::kReadsOwnWrites, e,
+           absl::StrCat("its own acknowledged push made version ", own->second.value()));
+    }
+    worker.reading[e.block] = e.version;
+  }
+
+  void operator()(const GradientMade& e) {
+    Worker& worker = workers_[e.who];
+    Worker::Gradient& gradient = worker.gradients[e.block];
+    gradient = {e.sequence, std::nullopt};
+    // What was never read has a base all the same: what the step's own pull brings.
+    if (const auto read = worker.reading.extract(e.block)) gradient.base = read.mapped();
+  }
+
+  void operator()(const PushSent& e) {
+    Worker& worker = workers_[e.who];
+    Worker::Gradient& gradient = worker.gradients[e.block];
+    if (gradient.sequence != e.sequence) {
+      return Fail(Rule::kBaseVersions, e, "before its gradient was made");
+    }
+    if (!gradient.base) gradient.base = worker.here[e.block];
+    if (e.base != *gradient.base) {
+      Fail(Rule::kBaseVersions, e,
+           absl::StrCat("its gradient is from version ", gradient.base->value()));
     }
   }
 
@@ -161,6 +206,15 @@ class Checker {
     std::map<BlockId, Version> pull_from;     // `acknowledged` when the pull started
     std::set<BlockId> delivered;              // of the last pull
     std::set<Step> steps;                     // of its acknowledged pushes
+    bool by_tensor = false;                   // the last push that was started
+    std::optional<Sequence> follows;          // the push that its pull follows, block by block
+    std::map<BlockId, Version> here;          // what was delivered last
+    std::map<BlockId, Version> reading;       // by a step under way
+    struct Gradient {
+      Sequence sequence;
+      std::optional<Version> base;
+    };
+    std::map<BlockId, Gradient> gradients;  // the last ones
   };
 
   void Acknowledge(const OperationEnded& e, Worker& worker) {
@@ -176,6 +230,17 @@ class Checker {
         continue;
       }
       worker.acknowledged[block.id] = applied->second;
+    }
+  }
+
+  // Each block is asked for once the push that it follows was acknowledged there.
+  void CheckFollows(const PullDelivered& e, Sequence push) {
+    const auto applied = applied_.find({e.who, push, e.block});
+    if (applied == applied_.end()) {
+      Fail(Rule::kReadsOwnWrites, e, "before its own push of it was applied");
+    } else if (e.version < applied->second) {
+      Fail(Rule::kReadsOwnWrites, e,
+           absl::StrCat("its own push made version ", applied->second.value()));
     }
   }
 
@@ -232,6 +297,8 @@ const char* RuleName(Rule rule) {
       return "whole blocks";
     case Rule::kReadsOwnWrites:
       return "reads own writes";
+    case Rule::kBaseVersions:
+      return "base versions";
     case Rule::kPullComplete:
       return "pull complete";
     case Rule::kSteps:

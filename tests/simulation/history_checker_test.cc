@@ -1,5 +1,6 @@
 #include "tests/simulation/history_checker.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -166,6 +167,12 @@ TEST_F(HistoryCheckerTest, Steps) {
       << "whoever did not push it";
 }
 
+TEST_F(HistoryCheckerTest, AGrantMayReachALifeThatIsOver) {
+  History history = Right();
+  history.insert(history.begin() + 11, {LifeOver{kB}, StepGranted{kB, Step(1)}});
+  EXPECT_THAT(Broken(history), IsEmpty());
+}
+
 TEST_F(HistoryCheckerTest, AStoppedJobMayEndEarly) {
   History history = Right();
   history.erase(history.begin() + 10);
@@ -185,6 +192,95 @@ TEST_F(HistoryCheckerTest, NobodyWaitsForTheDead) {
   history.insert(history.begin() + 13, LifeOver{kA});
   history.erase(history.begin() + 14);
   EXPECT_THAT(Broken(history), IsEmpty());
+}
+
+/// The same step tensor by tensor, with the pull of the next weights behind its push.
+class StepByTensorTest : public HistoryCheckerTest {
+ protected:
+  static Event StartByTensor() {
+    return OperationStarted{kA, Operation::kPush, Sequence(1), Step(1), true};
+  }
+  static Event Reads(std::uint64_t version) { return WeightsRead{kA, kBlock, Version(version)}; }
+  static Event Makes(std::uint64_t sequence) {
+    return GradientMade{kA, Sequence(sequence), kBlock};
+  }
+  static Event Sends(std::uint64_t sequence, std::uint64_t base) {
+    return PushSent{kA, Sequence(sequence), kBlock, Version(base)};
+  }
+
+  static History Right() {
+    return {ShardTookView{kShard, ViewNumber(1), {kA}},
+            Start(Operation::kTicket),
+            Start(Operation::kPull),
+            End(Operation::kTicket),
+            StepGranted{kA, Step(1)},
+            StartByTensor(),
+            Delivered(0, After({})),
+            End(Operation::kPull),
+            Start(Operation::kPull),
+            Reads(0),
+            Makes(1),
+            Sends(1, 0),
+            Applied(1, 1),
+            Sends(1, 0),  // again
+            Delivered(1, After({1})),
+            End(Operation::kPush),
+            End(Operation::kPull),
+            StepCounted{kA, Step(1), Step(1)},
+            FinalBlock{kBlock, After({1})}};
+  }
+  std::set<Rule> BrokenBy(std::size_t at, Event event) {
+    History history = Right();
+    history[at] = std::move(event);
+    return Broken(history);
+  }
+  // The event at `from` came at `to` already.
+  std::set<Rule> BrokenByMoving(std::size_t from, std::size_t to) {
+    History history = Right();
+    std::rotate(history.begin() + static_cast<std::ptrdiff_t>(to),
+                history.begin() + static_cast<std::ptrdiff_t>(from),
+                history.begin() + static_cast<std::ptrdiff_t>(from + 1));
+    return Broken(history);
+  }
+};
+
+TEST_F(StepByTensorTest, TheRightHistoryBreaksNothing) { EXPECT_THAT(Broken(Right()), IsEmpty()); }
+
+TEST_F(StepByTensorTest, WeightsThatAreNeverReadHaveABaseAllTheSame) {
+  History history = Right();
+  history[9] = LevelReached{"nothing", 0, 0};
+  EXPECT_THAT(Broken(history), IsEmpty());
+  history[13] = Sends(1, 1);
+  EXPECT_THAT(Broken(history), ElementsAre(Rule::kBaseVersions));
+}
+
+TEST_F(StepByTensorTest, ABlockThatFollowedTooSoon) {
+  EXPECT_THAT(BrokenBy(14, Delivered(0, After({}))), ElementsAre(Rule::kReadsOwnWrites));
+  History history = Right();
+  history[14] = LevelReached{"nothing", 0, 0};
+  history.insert(history.begin() + 12, Delivered(0, After({})));
+  EXPECT_THAT(Broken(history), ElementsAre(Rule::kReadsOwnWrites)) << "before it was applied";
+}
+
+TEST_F(StepByTensorTest, WeightsThatAreOverwrittenWhileTheyAreRead) {
+  History history = Right();
+  history[10] = LevelReached{"nothing", 0, 0};  // the gradient is not made
+  EXPECT_THAT(Broken(history), ElementsAre(Rule::kBaseVersions));
+}
+
+TEST_F(StepByTensorTest, WeightsThatWereNotDelivered) {
+  EXPECT_THAT(BrokenByMoving(9, 6), ElementsAre(Rule::kBaseVersions));
+  EXPECT_THAT(BrokenBy(9, Reads(1)), ElementsAre(Rule::kBaseVersions));
+}
+
+TEST_F(StepByTensorTest, AGradientThatIsSentBeforeItIsMade) {
+  EXPECT_THAT(BrokenByMoving(11, 10), ElementsAre(Rule::kBaseVersions));
+  EXPECT_THAT(BrokenBy(11, Sends(2, 0)), ElementsAre(Rule::kBaseVersions));
+}
+
+TEST_F(StepByTensorTest, ABaseVersionThatTheGradientIsNotFrom) {
+  EXPECT_THAT(BrokenBy(11, Sends(1, 1)), ElementsAre(Rule::kBaseVersions));
+  EXPECT_THAT(BrokenBy(13, Sends(1, 1)), ElementsAre(Rule::kBaseVersions)) << "the repetition's";
 }
 
 TEST_F(HistoryCheckerTest, LimitsLentBytesAndAccusations) {

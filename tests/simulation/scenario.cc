@@ -13,13 +13,15 @@ namespace {
 using chief::MemberId;
 using chief::Phase;
 
-constexpr std::array<std::pair<const char*, Plant>, 18> kPlants = {{
+constexpr std::array<std::pair<const char*, Plant>, 20> kPlants = {{
     {"reapply-repeats", Plant::kReapplyRepeats},
     {"acknowledge-lost", Plant::kAcknowledgeLost},
     {"push-read-late", Plant::kPushReadLate},
     {"block-read-late", Plant::kBlockReadLate},
     {"ignore-views", Plant::kIgnoreViews},
     {"no-ticks", Plant::kNoTicks},
+    {"acknowledge-early", Plant::kAcknowledgeEarly},
+    {"gradient-early", Plant::kGradientEarly},
     {"deaf-members", Plant::kDeafMembers},
     {"exit-zero", Plant::kExitZero},
     {"done-before-written", Plant::kDoneBeforeWritten},
@@ -162,6 +164,8 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   s.keep_checkpoint_max = random.Int(0, 3);
   s.disk_delay = absl::Milliseconds(random.Int(1, 60));
   AddFaults(random, s);
+  if (random.Chance(0.6)) s.by_tensor = random.Chance(0.5) ? 1 : random.Unit();
+  s.compute = random.Upto(random.Chance(0.5) ? s.delay : 10 * s.delay);
   return s;
 }
 
@@ -173,7 +177,8 @@ std::string Scenario::Describe() const {
       duplicate, ", delay ", absl::FormatDuration(delay), ", slow ", slow, " x ",
       absl::FormatDuration(slow_delay), ", lease ", absl::FormatDuration(lease), ", save every ",
       save_checkpoints_steps, " steps and ", absl::FormatDuration(save_checkpoints_secs), ", keep ",
-      keep_checkpoint_max, restart_each ? ", restarted one by one" : ", restarted as a whole");
+      keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),
+      restart_each ? ", restarted one by one" : ", restarted as a whole");
   for (const Fault& fault : faults) {
     absl::StrAppend(&text, ", ", FaultText(fault.kind), " ", fault.task.ToString(), " ",
                     absl::FormatDuration(fault.after), " after ",

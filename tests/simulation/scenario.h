@@ -16,12 +16,14 @@ namespace weir::sim {
 enum class Plant {
   kNone,
   // Of the data path.
-  kReapplyRepeats,   ///< a repeated push looks like a new one to the shard
-  kAcknowledgeLost,  ///< a push that the network lost is acknowledged
-  kPushReadLate,     ///< the client is told that a push was read before it was
-  kBlockReadLate,    ///< the same for the shard and its blocks
-  kIgnoreViews,      ///< shards hear of the first view only
-  kNoTicks,          ///< clients never look at the clock
+  kReapplyRepeats,    ///< a repeated push looks like a new one to the shard
+  kAcknowledgeLost,   ///< a push that the network lost is acknowledged
+  kPushReadLate,      ///< the client is told that a push was read before it was
+  kBlockReadLate,     ///< the same for the shard and its blocks
+  kIgnoreViews,       ///< shards hear of the first view only
+  kNoTicks,           ///< clients never look at the clock
+  kAcknowledgeEarly,  ///< a push is acknowledged when it is sent
+  kGradientEarly,     ///< the client is told that a gradient is ready before it is made
   // Of the job.
   kDeafMembers,        ///< nobody listens to End, nor watches the chief
   kExitZero,           ///< whoever loses the chief exits with 0
@@ -98,7 +100,11 @@ struct Scenario {
   std::vector<Fault> faults;
   bool restart_each = false;  ///< whoever has ended is started again at once, not with all others
   double overlap = 0;         ///< pushes during which the worker pulls
-  double release_early = 0;   ///< of a worker other than the first, after each step
+  double by_tensor = 0;       ///< steps that push tensor by tensor
+  absl::Duration compute;     ///< at most, for each tensor of those, forward and backward
+  /// Chance of a worker other than the first, in each of its steps, to leave: after the push, with
+  /// the step in hand, and by an interrupt of its wait for one.
+  double release_early = 0;
   bool wait_for_view = true;  ///< workers start with a view, not before
 
   std::string Describe() const;

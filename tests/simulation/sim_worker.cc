@@ -18,12 +18,19 @@ namespace {
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 // Far beyond what any number of losses takes: an operation that reaches it is stuck.
 constexpr absl::Duration kPatience = absl::Minutes(20);
+// A question for a step is made anew after this; nothing else ends by it.
+constexpr absl::Duration kTicketPatience = absl::Milliseconds(200);
 
 // The plant's repetition, which the shard cannot know as one.
 wire::PushBlock Remapped(const wire::PushBlock& h) {
   return wire::PushBlock(h.session(), h.incarnation(), h.sequence() + kRemapped, h.base_version(),
                          h.step(), h.view(), h.block(), h.clock(), h.blocks_here(), h.worker(),
                          h.codec(), 0);
+}
+
+// The plants' acknowledgement, which no shard gave.
+wire::PushAck AckOf(const wire::PushBlock& h) {
+  return wire::PushAck(h.session(), h.sequence(), 1, h.view(), h.block(), wire::Code::Ok, 0, 0, 0);
 }
 
 }  // namespace
@@ -40,6 +47,7 @@ SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
               .retry_after = kRetryAfter,
               .busy_backoff = absl::Milliseconds(2)},
              *this),
+      weights_(cluster.layout().blocks().size()),
       pushes_being_read_(static_cast<std::size_t>(cluster.layout().shards())) {
   for (const Block& block : cluster.layout().blocks()) {
     gradients_.emplace_back(static_cast<std::size_t>(block.elements));
@@ -56,7 +64,7 @@ absl::Time SimWorker::deadline() const { return now() + kPatience; }
 
 void SimWorker::Start() {
   if (std::exchange(started_, true)) return;
-  AskForStep(std::nullopt, wire::TicketAction::Next);
+  AskForStep(std::nullopt, NextWeights::kPullAll);
   SetAlarm();
 }
 
@@ -77,7 +85,12 @@ void SimWorker::OnPullBlock(ShardIndex shard, const wire::PullBlock& header, Byt
 }
 
 void SimWorker::OnTicketReply(ShardIndex shard, const wire::TicketReply& reply) {
+  const RequestId before = logic_.pull_request();
   logic_.OnTicketReply(now(), shard, reply);
+  if (logic_.pull_request() != before) {
+    cluster_.Count("pulled again");
+    logic_.ExtendDeadlines(deadline());
+  }
   Proceed();
 }
 
@@ -91,39 +104,142 @@ void SimWorker::Abort(const absl::Status& why) {
   Proceed();
 }
 
-void SimWorker::AskForStep(std::optional<Step> completed, wire::TicketAction action) {
-  running_.insert(Operation::kTicket);
-  cluster_.Record(OperationStarted{life_, Operation::kTicket, {}, {}});
-  logic_.StartTicket(now(), completed, action, deadline());
+void SimWorker::Interrupt() {
+  told_to_leave_ = true;
+  InterruptWait();
+  Proceed();
 }
 
-void SimWorker::FinishStep() {
-  AskForStep(step_, LeavesNow() ? wire::TicketAction::Release : wire::TicketAction::Next);
+void SimWorker::Begin(Operation what) {
+  running_.insert(what);
+  const bool push = what == Operation::kPush;
+  cluster_.Record(OperationStarted{life_, what, push ? sequence_ : Sequence(),
+                                   push ? step_ : Step(), push && stage_ == Stage::kExchanging});
+}
+
+void SimWorker::AskForStep(std::optional<Step> completed, NextWeights weights) {
+  stage_ = Stage::kAsking;
+  completed_ = completed;
+  Begin(Operation::kTicket);
+  logic_.StartNextStep(now(), completed, weights, kTicketPatience);
+  logic_.ExtendDeadlines(deadline());
+  if (LeavesNow()) InterruptWaitLater();
+}
+
+void SimWorker::InterruptWaitLater() {
+  After(cluster_.random().Upto(4 * cluster_.scenario().delay), &SimWorker::InterruptWait);
+}
+
+void SimWorker::InterruptWait() {
+  // Perhaps it waits no more, or for the step after that.
+  interrupted_ = stage_ == Stage::kAsking && !logic_.next_step_result();
+  if (interrupted_) logic_.Interrupt();
+}
+
+void SimWorker::Release(std::optional<Step> completed) {
+  stage_ = Stage::kReleasing;
+  Begin(Operation::kTicket);
+  logic_.StartTicket(now(), completed, wire::TicketAction::Release, deadline());
+}
+
+void SimWorker::FinishStep(NextWeights weights) {
+  if (LeavesNow()) return Release(step_);
+  AskForStep(step_, weights);
 }
 
 bool SimWorker::LeavesNow() {
-  if (interrupted_) return true;
+  if (told_to_leave_) return true;
   return life_.worker != WorkerIndex(0) &&
          cluster_.random().Chance(cluster_.scenario().release_early);
 }
 
-void SimWorker::StartPull() {
-  running_.insert(Operation::kPull);
-  cluster_.Record(OperationStarted{life_, Operation::kPull, {}, {}});
-  logic_.StartPull(now(), deadline());
+void SimWorker::TakeStep(Step step) {
+  step_ = step;
+  own_pull_ = logic_.pull_request();
+  cluster_.Record(StepGranted{life_, step_});
+  if (LeavesNow()) return Release(std::nullopt);  // with the step in hand
+  if (cluster_.random().Chance(cluster_.scenario().by_tensor)) {
+    StartExchange();
+  } else {
+    stage_ = Stage::kPulling;
+  }
 }
 
 void SimWorker::StartPush() {
+  stage_ = Stage::kPushing;
   sequence_ = sequence_.next();
-  FillGradients();
-  running_.insert(Operation::kPush);
-  cluster_.Record(OperationStarted{life_, Operation::kPush, sequence_, step_});
+  Begin(Operation::kPush);
+  for (std::size_t tensor = 0; tensor < cluster_.layout().tensors().size(); ++tensor) {
+    ReadWeights(tensor);
+    MakeGradient(tensor);
+  }
   logic_.StartPush(now(), step_, deadline());
-  if (cluster_.random().Chance(cluster_.scenario().overlap)) StartPull();
+  if (cluster_.random().Chance(cluster_.scenario().overlap)) logic_.StartPull(now(), deadline());
+}
+
+void SimWorker::StartExchange() {
+  stage_ = Stage::kExchanging;
+  cluster_.Count("step by tensor");
+  sequence_ = sequence_.next();
+  plan_ = MakeStepPlan(cluster_.random(), cluster_.layout().tensors().size());
+  Begin(Operation::kPush);
+  logic_.StartExchange(now(), step_, deadline());
+  if (cluster_.scenario().plant == Plant::kGradientEarly) logic_.GradientReady(now(), 0);
+  ComputeLater();
+}
+
+void SimWorker::ComputeLater() {
+  computing_ = !plan_.done();
+  if (computing_) After(cluster_.random().Upto(cluster_.scenario().compute), &SimWorker::Compute);
+}
+
+void SimWorker::Compute() {
+  computing_ = false;
+  if (stage_ != Stage::kExchanging || plan_.done()) return;
+  const auto [action, tensor] = plan_.items[plan_.next];
+  if (action == StepPlan::Action::kAwaitWeights) {
+    if (!logic_.WeightsHere(tensor)) return;  // Proceed comes back to it
+    ReadWeights(tensor);
+  } else {
+    if (logic_.pull_request() == own_pull_ && !logic_.pull_result()) {
+      cluster_.Count("early gradient");
+    }
+    MakeGradient(tensor);
+    logic_.GradientReady(now(), tensor);
+  }
+  ++plan_.next;
+  ComputeLater();
+}
+
+void SimWorker::ReadWeights(std::size_t tensor) {
+  for (const Block& block : cluster_.layout().blocks()) {
+    if (block.tensor != tensor) continue;
+    cluster_.Record(WeightsRead{life_, block.id, weights_[block.id.value()]});
+  }
+}
+
+void SimWorker::MakeGradient(std::size_t tensor) {
+  for (const Block& block : cluster_.layout().blocks()) {
+    if (block.tensor != tensor) continue;
+    cluster_.Record(GradientMade{life_, sequence_, block.id});
+    std::vector<float>& gradient = gradients_[block.id.value()];
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      gradient[i] = GradientOf(life_, sequence_, block.id, i);
+    }
+  }
+}
+
+void SimWorker::NotePull() {
+  if (pull_ == logic_.pull_request()) return;
+  pull_ = logic_.pull_request();
+  if (running_.erase(Operation::kPull) > 0) {
+    cluster_.Record(OperationEnded{life_, Operation::kPull, absl::OkStatus()});
+  }
+  Begin(Operation::kPull);
 }
 
 bool SimWorker::Ended(Operation what, const std::optional<absl::Status>& result) {
-  if (!running_.contains(what) || !result) return false;
+  if (!running(what) || !result) return false;
   running_.erase(what);
   cluster_.Record(OperationEnded{life_, what, *result});
   if (!result->ok()) done_ = true;
@@ -132,22 +248,14 @@ bool SimWorker::Ended(Operation what, const std::optional<absl::Status>& result)
 }
 
 void SimWorker::Proceed() {
-  if (!done_ && Ended(Operation::kPull, logic_.pull_result()) && running_.empty()) {
-    // After a pull that went on longer than its push, the next step; else the push.
-    if (!done_ && pushed_) {
-      FinishStep();
-    } else if (!done_) {
-      StartPush();
-    }
+  NotePull();
+  if (!done_) Ended(Operation::kPull, logic_.pull_result());
+  if (!done_ && Ended(Operation::kPush, logic_.push_result()) && !done_) {
+    ++steps_;
+    SpoilGradients();  // after a failed push its sends may go on, so only now
   }
-  if (!done_ && Ended(Operation::kPush, logic_.push_result())) {
-    pushed_ = true;
-    if (!done_) ++steps_;
-    // After a failed push its sends may go on, so only now.
-    if (!done_) SpoilGradients();
-    if (!done_ && running_.empty()) FinishStep();
-  }
-  if (!done_) ProceedFromTicket();
+  if (!done_) ProceedStage();
+  NotePull();
   if (done_) TellWhenDone();
   SetAlarm();
 }
@@ -159,21 +267,50 @@ void SimWorker::TellWhenDone() {
       [ended = std::exchange(ended_, nullptr), failure = failure_] { ended(failure); });
 }
 
-void SimWorker::ProceedFromTicket() {
-  const auto result = logic_.ticket_result();
-  if (!result) return;
-  if (!Ended(Operation::kTicket, result->status()) || done_) return;
-  if ((*result)->outcome != wire::TicketOutcome::Granted) {
-    done_ = true;
-    return;
+void SimWorker::ProceedStage() {
+  switch (stage_) {
+    case Stage::kAsking:
+    case Stage::kReleasing:
+      return ProceedFromAnswer();
+    case Stage::kPulling:
+      if (!running(Operation::kPull)) StartPush();
+      return;
+    case Stage::kPushing:
+      if (running_.empty()) FinishStep(NextWeights::kPullAll);
+      return;
+    case Stage::kExchanging:
+      if (!computing_) Compute();
+      if (!running(Operation::kPush) && plan_.done()) FinishStep(NextWeights::kFollowed);
+      return;
+    case Stage::kLeaving:
+      done_ = running_.empty();
+      return;
   }
-  step_ = (*result)->step;
-  pushed_ = false;
-  cluster_.Record(StepGranted{life_, step_});
-  if (LeavesNow()) {
-    return AskForStep(std::nullopt, wire::TicketAction::Release);  // with the step in hand
+}
+
+void SimWorker::ProceedFromAnswer() {
+  const bool releasing = stage_ == Stage::kReleasing;
+  const auto answer = releasing ? logic_.ticket_result() : logic_.next_step_result();
+  if (!answer) return;
+  if (std::exchange(interrupted_, false)) {
+    running_.erase(Operation::kTicket);
+    cluster_.Count("interrupt");
+    cluster_.Record(OperationEnded{life_, Operation::kTicket, absl::OkStatus()});
+    return Release(completed_);
   }
-  StartPull();
+  if (!Ended(Operation::kTicket, answer->status()) || done_) return;
+  if ((*answer)->outcome == wire::TicketOutcome::Granted) return TakeStep((*answer)->step);
+  stage_ = Stage::kLeaving;
+  ProceedStage();
+}
+
+void SimWorker::After(absl::Duration delay, void (SimWorker::*what)()) {
+  cluster_.processes().After(process_, delay, [cluster = &cluster_, who = life_, what] {
+    SimWorker* worker = cluster->worker(who);
+    if (worker == nullptr || worker->done_) return;
+    (worker->*what)();
+    worker->Proceed();
+  });
 }
 
 void SimWorker::SetAlarm() {
@@ -190,15 +327,6 @@ void SimWorker::SetAlarm() {
     worker->logic_.OnTick(worker->now());
     worker->Proceed();
   });
-}
-
-void SimWorker::FillGradients() {
-  for (const Block& block : cluster_.layout().blocks()) {
-    std::vector<float>& gradient = gradients_[block.id.value()];
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      gradient[i] = GradientOf(life_, sequence_, block.id, i);
-    }
-  }
 }
 
 void SimWorker::SpoilGradients() {
@@ -219,6 +347,8 @@ bool SimWorker::GradientIsWhole(BlockId block, Sequence sequence) const {
 void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
   const BlockId block(header.block());
   const Plant plant = cluster_.scenario().plant;
+  cluster_.Record(
+      PushSent{life_, Sequence(header.sequence()), block, Version(header.base_version())});
   cluster_.Level(absl::StrCat("pushes being read to ps ", to.value()),
                  ++pushes_being_read_[to.value()], cluster_.scenario().push_credits);
   std::string label;
@@ -234,46 +364,51 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
         LentBytesChanged{absl::StrCat("gradient of block ", header.block(), " of push #",
                                       header.sequence(), " of ", ToString(worker.life_))});
   };
-  cluster_.network().Send(
-      {.from = process_,
-       .to = cluster_.ProcessOf(to),
-       .label = label,
-       .read =
-           [cluster, who = life_, block, bytes, check] {
-             SimWorker* worker = cluster->worker(who);
-             if (worker == nullptr) return false;
-             check(*worker);
-             const auto gradient = std::as_bytes(std::span(worker->gradients_[block.value()]));
-             bytes->assign(gradient.begin(), gradient.end());
-             return true;
-           },
-       .sent =
-           [cluster, who = life_, to, block, check, plant] {
-             SimWorker* worker = cluster->worker(who);
-             if (worker == nullptr) return;
-             if (plant != Plant::kPushReadLate) check(*worker);
-             --worker->pushes_being_read_[to.value()];
-             worker->logic_.OnPushSent(worker->now(), block);
-             worker->Proceed();
-           },
-       .deliver =
-           [cluster, to, header, bytes, plant](bool repeated) {
-             const bool remap = repeated && plant == Plant::kReapplyRepeats;
-             const wire::PushBlock arrived = remap ? Remapped(header) : header;
-             cluster->shard(to).OnPush(arrived, *bytes);
-           },
-       .lost =
-           [cluster, who = life_, to, header, plant] {
-             SimWorker* worker = cluster->worker(who);
-             if (worker == nullptr || plant != Plant::kAcknowledgeLost) return;
-             worker->OnPushAck(to,
-                               wire::PushAck(header.session(), header.sequence(), 1, header.view(),
-                                             header.block(), wire::Code::Ok, 0, 0, 0));
-           },
-       .sent_early = plant == Plant::kPushReadLate});
+  if (plant == Plant::kAcknowledgeEarly) {
+    cluster_.processes().After(process_, absl::ZeroDuration(), [cluster, who = life_, to, header] {
+      SimWorker* worker = cluster->worker(who);
+      if (worker != nullptr) worker->OnPushAck(to, AckOf(header));
+    });
+  }
+  cluster_.network().Send({.from = process_,
+                           .to = cluster_.ProcessOf(to),
+                           .label = label,
+                           .read =
+                               [cluster, who = life_, block, bytes, check] {
+                                 SimWorker* worker = cluster->worker(who);
+                                 if (worker == nullptr) return false;
+                                 check(*worker);
+                                 const auto gradient =
+                                     std::as_bytes(std::span(worker->gradients_[block.value()]));
+                                 bytes->assign(gradient.begin(), gradient.end());
+                                 return true;
+                               },
+                           .sent =
+                               [cluster, who = life_, to, block, check, plant] {
+                                 SimWorker* worker = cluster->worker(who);
+                                 if (worker == nullptr) return;
+                                 if (plant != Plant::kPushReadLate) check(*worker);
+                                 --worker->pushes_being_read_[to.value()];
+                                 worker->logic_.OnPushSent(worker->now(), block);
+                                 worker->Proceed();
+                               },
+                           .deliver =
+                               [cluster, to, header, bytes, plant](bool repeated) {
+                                 const bool remap = repeated && plant == Plant::kReapplyRepeats;
+                                 const wire::PushBlock arrived = remap ? Remapped(header) : header;
+                                 cluster->shard(to).OnPush(arrived, *bytes);
+                               },
+                           .lost =
+                               [cluster, who = life_, to, header, plant] {
+                                 SimWorker* worker = cluster->worker(who);
+                                 if (worker == nullptr || plant != Plant::kAcknowledgeLost) return;
+                                 worker->OnPushAck(to, AckOf(header));
+                               },
+                           .sent_early = plant == Plant::kPushReadLate});
 }
 
 void SimWorker::SendPull(ShardIndex to, const wire::PullRequest& header) {
+  NotePull();
   std::string label;
   if (cluster_.scheduler().tracing()) {
     label = absl::StrCat(ToString(life_), " -> ps ", to.value(), " PullRequest ", header.request(),
@@ -304,6 +439,7 @@ void SimWorker::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
 void SimWorker::DeliverBlock(BlockId block, Version version, ByteSpan payload) {
   std::vector<float> values(payload.size() / sizeof(float));
   std::memcpy(values.data(), payload.data(), payload.size());
+  weights_[block.value()] = version;
   cluster_.Record(PullDelivered{life_, block, version, std::move(values)});
 }
 

@@ -11,14 +11,15 @@
 #include "common/base/bytes.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/processes.h"
+#include "tests/simulation/step_plan.h"
 #include "worker/client/logic/client_logic.h"
 
 namespace weir::sim {
 
 class SimCluster;
 
-/// One life of a worker: takes a step, pulls, computes a gradient, pushes, and so on until it is
-/// told that the job is finished.
+/// One life of a worker: takes a step and weights, computes gradients, pushes them, and so on until
+/// it is told that the job is finished. Some steps push whole models, some tensor by tensor.
 class SimWorker final : private ClientOutput {
  public:
   /// `links` are its accepted connections, by shard. `ended` is called once, from the scheduler,
@@ -36,30 +37,55 @@ class SimWorker final : private ClientOutput {
   void OnPeerDown(ShardIndex shard);
   /// The job is over for it: whatever goes on ends with `why`.
   void Abort(const absl::Status& why);
-  /// It leaves after its step.
-  void Interrupt() { interrupted_ = true; }
+  /// It leaves: now when it waits for a step, else after its step.
+  void Interrupt();
 
   ProcessId process() const { return process_; }
   bool done() const { return done_; }
   std::uint64_t steps() const { return steps_; }
 
  private:
+  enum class Stage {
+    kAsking,      // for the next step
+    kPulling,     // the rest of a step's weights
+    kPushing,     // all gradients, perhaps with a pull beside
+    kExchanging,  // tensor by tensor
+    kReleasing,
+    kLeaving,  // whatever is under way ends first
+  };
+
   void SendPush(ShardIndex to, const wire::PushBlock& header) override;
   void SendPull(ShardIndex to, const wire::PullRequest& header) override;
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
 
-  void AskForStep(std::optional<Step> completed, wire::TicketAction action);
-  void FinishStep();
+  void AskForStep(std::optional<Step> completed, NextWeights weights);
+  void InterruptWaitLater();
+  void InterruptWait();
+  void Release(std::optional<Step> completed);
+  void FinishStep(NextWeights weights);
   bool LeavesNow();
-  void StartPull();
+  void TakeStep(Step step);
   void StartPush();
+  void StartExchange();
+  void ComputeLater();
+  void Compute();
+  void ReadWeights(std::size_t tensor);
+  void MakeGradient(std::size_t tensor);
+
   /// Looks at what has ended, goes on, and sets the alarm.
   void Proceed();
+  void ProceedStage();
+  void ProceedFromAnswer();
   bool Ended(Operation what, const std::optional<absl::Status>& result);
-  void ProceedFromTicket();
+  bool running(Operation what) const { return running_.contains(what); }
+  void Begin(Operation what);
+  /// The logic starts pulls by itself; their numbers tell.
+  void NotePull();
   void SetAlarm();
-  void FillGradients();
+  /// Calls `what` on this worker after a while, if it still lives then.
+  void After(absl::Duration delay, void (SimWorker::*what)());
+
   void SpoilGradients();
   bool GradientIsWhole(BlockId block, Sequence sequence) const;
   void TellWhenDone();
@@ -72,16 +98,23 @@ class SimWorker final : private ClientOutput {
   std::function<void(absl::Status)> ended_;  // empty once called
   ClientLogic logic_;
   std::vector<std::vector<float>> gradients_;  // by block
+  std::vector<Version> weights_;               // by block: the version that was delivered last
   std::vector<int> pushes_being_read_;         // by shard
   std::set<Operation> running_;
+  Stage stage_ = Stage::kAsking;
   bool started_ = false;
   bool done_ = false;
-  bool interrupted_ = false;
+  std::optional<Step> completed_;  // as told with the last question for a step
+  bool interrupted_ = false;       // its wait for a step was
+  bool told_to_leave_ = false;
   std::uint64_t steps_ = 0;
   absl::Status failure_;
   Step step_;
-  bool pushed_ = false;  // step_'s push is acknowledged
   Sequence sequence_;
+  RequestId pull_;      // the last one seen
+  RequestId own_pull_;  // of the step under way
+  StepPlan plan_;
+  bool computing_ = false;  // an item of the plan is on its way
   absl::Time alarm_ = absl::InfiniteFuture();
 };
 

@@ -1,290 +1,223 @@
 #include "worker/client/data_client.h"
 
-#include <cstring>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/mutex.h"
 #include "common/base/status_macros.h"
-#include "common/net/wire_message.h"
-#include "worker/client/logic/client_logic.h"
-#include "worker/client/shard_connections.h"
+#include "worker/client/client_engine.h"
 
 namespace weir {
-namespace {
 
-// A token says which block's bytes were sent; header-only sends need none.
-constexpr std::uint64_t kHeaderOnly = ~std::uint64_t{0};
-
-}  // namespace
-
-/// Connects ClientLogic to a transport: actions become sends, arrivals become events.
-class DataClient::Impl : public ClientOutput, public net::TransportEvents {
+/// What each call means for the engine: which operations of the logic to start, and what to wait
+/// for.
+class DataClient::Impl {
  public:
   Impl(const Layout& layout, const DataClientOptions& options,
        std::unique_ptr<net::Transport> transport)
       : layout_(layout),
-        options_(options),
-        transport_(std::move(transport)),
-        logic_(layout,
-               {.worker = options.worker,
-                .incarnation = options.incarnation,
-                .shard_names = options.shard_names},
-               *this) {}
+        patience_(options.request_deadline),
+        engine_(layout, options, std::move(transport)) {}
 
-  // First of all: it reports the sends that are still under way.
-  ~Impl() override { transport_.reset(); }
-
-  absl::Status ConnectAll(const ShardConnector& connector) {
-    WEIR_ASSIGN_OR_RETURN(
-        links_, ShardConnections::Open(layout_, options_, *transport_, connector,
-                                       [this](absl::Duration pause) { return PauseFor(pause); }));
-    logic_.OnView(MonotonicNow(), options_.view);
-    for (int s = 0; s < layout_.shards(); ++s) {
-      const ShardIndex shard(static_cast<std::uint16_t>(s));
-      logic_.OnConnected(shard, links_.link(shard));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<ParameterBuffer> AllocateParameters() {
-    return ParameterBuffer::Create(layout_, *transport_);
-  }
+  ClientEngine& engine() { return engine_; }
 
   absl::Status Pull(ParameterBuffer& weights) {
-    StartPull(weights);
-    RunUntil([this] { return logic_.pull_result().has_value(); });
-    weights_ = nullptr;
-    return *logic_.pull_result();
+    WEIR_RETURN_IF_ERROR(NoStepUnderWay());
+    LetGoOfWeights();
+    engine_.PullInto(&weights);
+    const absl::Time now = MonotonicNow();
+    logic().StartPull(now, now + patience_);
+    return AwaitPull();
   }
 
   absl::Status Push(const ParameterBuffer& gradients, Step step) {
-    gradients_ = &gradients;
+    WEIR_RETURN_IF_ERROR(NoStepUnderWay());
+    LetGoOfWeights();
+    engine_.PushFrom(&gradients);
     const absl::Time now = MonotonicNow();
-    logic_.StartPush(now, step, now + options_.request_deadline);
-    RunUntil([this] { return logic_.push_result().has_value(); });
-    const absl::Status result = *logic_.push_result();
-    if (!result.ok()) Quiesce();
-    return result;
+    logic().StartPush(now, step, now + patience_);
+    return AwaitPush();
   }
 
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
-    auto step = TakeStep(completed, weights);
-    weights_ = nullptr;  // without a step a pull may be left: what comes of it has no place to go
+    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
+    if (step.has_value()) WEIR_RETURN_IF_ERROR(AwaitPull());
     return step;
   }
 
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed) {
+    WEIR_RETURN_IF_ERROR(MayTakeStep());
+    LetGoOfWeights();
+    return AwaitStep(completed, NextWeights::kNone);
+  }
+
   absl::Status Release(std::optional<Step> completed) {
-    return Ticket(completed, wire::TicketAction::Release, [] {}).status();
-  }
-
-  void OnView(ViewNumber view) {
-    {
-      MutexLock lock(&mailbox_mutex_);
-      new_view_ = std::max(new_view_, view);
+    if (step_under_way_ && !pushed_any_) {
+      logic().CancelExchange(MonotonicNow());
+      step_under_way_ = false;
     }
-    transport_->Wake();
+    WEIR_RETURN_IF_ERROR(NoStepUnderWay());
+    LetGoOfWeights();
+    const absl::Time now = MonotonicNow();
+    logic().StartTicket(now, completed, wire::TicketAction::Release, now + patience_);
+    engine_.RunUntil([this] { return logic().ticket_result().has_value(); });
+    return logic().ticket_result()->status();
   }
 
-  void Abort(const absl::Status& why) {
-    {
-      MutexLock lock(&mailbox_mutex_);
-      if (aborted_.ok()) aborted_ = why;
-      mailbox_changed_.NotifyAll();
+  absl::StatusOr<std::optional<Step>> BeginStep(std::optional<Step> completed,
+                                                ParameterBuffer& weights,
+                                                const ParameterBuffer& gradients) {
+    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
+    if (!step.has_value()) return step;
+    weights_ = &weights;
+    engine_.PushFrom(&gradients);
+    step_under_way_ = true;
+    pushed_any_ = false;
+    const absl::Time now = MonotonicNow();
+    logic().StartExchange(now, *step, now + patience_);
+    return step;
+  }
+
+  absl::Status AwaitTensor(std::size_t tensor) {
+    WEIR_RETURN_IF_ERROR(StepUnderWay());
+    if (!Exists(tensor)) return Failed(NoSuchTensor(tensor));
+    if (logic().GradientIsReady(tensor)) {
+      return Failed(absl::FailedPreconditionError(
+          absl::StrCat("tensor ", tensor, " is awaited although its gradient was pushed already")));
     }
-    transport_->Wake();
+    engine_.RunUntil([&] { return logic().WeightsHere(tensor) || StepFailed(); });
+    return StepFailed() ? Failed(*logic().push_result()) : absl::OkStatus();
   }
 
-  std::vector<std::pair<ShardIndex, std::string>> paths() const {
-    return links_.Paths(*transport_);
+  absl::Status PushTensor(std::size_t tensor) {
+    WEIR_RETURN_IF_ERROR(StepUnderWay());
+    if (!Exists(tensor)) return Failed(NoSuchTensor(tensor));
+    pushed_any_ = true;
+    const bool first = logic().GradientReady(MonotonicNow(), tensor);
+    engine_.RunOnce();
+    if (StepFailed()) return Failed(*logic().push_result());
+    if (first) return absl::OkStatus();
+    return Failed(absl::FailedPreconditionError(
+        absl::StrCat("the gradient of tensor ", tensor, " is pushed a second time in one step")));
   }
 
-  std::uint64_t pushes_acknowledged() const { return logic_.pushes_acknowledged(); }
+  absl::Status FinishStep() {
+    WEIR_RETURN_IF_ERROR(StepUnderWay());
+    if (!StepFailed() && !logic().all_gradients_ready()) {
+      return Failed(absl::FailedPreconditionError(
+          "the step is to be finished although some tensor's gradient was not pushed"));
+    }
+    WEIR_RETURN_IF_ERROR(AwaitPush());
+    step_under_way_ = false;
+    followed_into_ = std::exchange(weights_, nullptr);
+    return absl::OkStatus();
+  }
+
+  void FailStep(const absl::Status& why) {
+    if (step_under_way_) Failed(why).IgnoreError();
+  }
 
  private:
-  static constexpr absl::Duration kStaleAfter = absl::Milliseconds(20);
-
-  // ClientOutput
-  void SendPush(ShardIndex to, const wire::PushBlock& header) override {
-    const BlockId block(header.block());
-    const std::span<const float> values = gradients_->block(layout_.block(block));
-    transport_->Send(links_.peer(to), static_cast<std::uint8_t>(wire::MessageType::PushBlock),
-                     AsBytes(header), std::as_bytes(values), gradients_->memory(),
-                     net::SendToken(block.value()));
-  }
-  void SendPull(ShardIndex to, const wire::PullRequest& header) override {
-    SendHeader(to, wire::MessageType::PullRequest, AsBytes(header));
-  }
-  void SendTicket(ShardIndex to, const wire::TicketRequest& header) override {
-    SendHeader(to, wire::MessageType::TicketRequest, AsBytes(header));
-  }
-  void DeliverBlock(BlockId block, Version, ByteSpan payload) override {
-    if (weights_ == nullptr) return;
-    std::memcpy(weights_->block(layout_.block(block)).data(), payload.data(), payload.size());
-  }
-  void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header) {
-    transport_->Send(links_.peer(to), static_cast<std::uint8_t>(type), header, {}, nullptr,
-                     net::SendToken(kHeaderOnly));
-  }
-
-  // TransportEvents
-  void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override {
-    const absl::Time now = MonotonicNow();
-    switch (static_cast<wire::MessageType>(type)) {
-      case wire::MessageType::PushAck:
-        if (const auto ack = net::ReadHeader<wire::PushAck>(header)) {
-          if (const auto shard = links_.ShardOf(ack->session()))
-            logic_.OnPushAck(now, *shard, *ack);
-        }
-        return;
-      case wire::MessageType::PullBlock:
-        if (const auto block = net::ReadHeader<wire::PullBlock>(header)) {
-          if (const auto shard = links_.ShardOf(block->session()))
-            logic_.OnPullBlock(now, *shard, *block, payload);
-        }
-        return;
-      case wire::MessageType::TicketReply:
-        if (const auto reply = net::ReadHeader<wire::TicketReply>(header)) {
-          if (const auto shard = links_.ShardOf(reply->session()))
-            logic_.OnTicketReply(now, *shard, *reply);
-        }
-        return;
-      default:
-        return;  // a shard sends nothing else; its own messages are not for a client
-    }
-  }
-  void OnSent(net::SendToken token, const absl::Status&) override {
-    // A failed send needs no other answer: the peer's end or the deadline follows.
-    if (token.value() != kHeaderOnly) {
-      logic_.OnPushSent(MonotonicNow(), BlockId(static_cast<std::uint32_t>(token.value())));
-    }
-  }
-  void OnPeerDown(net::PeerId peer, const absl::Status& why) override {
-    if (const auto shard = links_.ShardOfPeer(peer)) {
-      logic_.OnPeerDown(MonotonicNow(), *shard, why);
-      transport_->Disconnect(peer);
-    }
-  }
+  ClientLogic& logic() { return engine_.logic(); }
 
   absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed,
                                                ParameterBuffer& weights) {
-    StartPull(weights);
-    absl::Time pulled = absl::InfiniteFuture();
-    WEIR_ASSIGN_OR_RETURN(const TicketResult ticket,
-                          Ticket(completed, wire::TicketAction::Next, [&] {
-                            if (pulled == absl::InfiniteFuture() && logic_.pull_result())
-                              pulled = MonotonicNow();
-                          }));
-    if (ticket.outcome != wire::TicketOutcome::Granted) return std::optional<Step>();
-    RunUntil([this] { return logic_.pull_result().has_value(); });
-    WEIR_RETURN_IF_ERROR(*logic_.pull_result());
-    // The ticket had to wait for others: what was pulled meanwhile is old.
-    if (MonotonicNow() - pulled > kStaleAfter) WEIR_RETURN_IF_ERROR(Pull(weights));
-    return std::optional<Step>(ticket.step);
+    WEIR_RETURN_IF_ERROR(MayTakeStep());
+    const bool followed = std::exchange(followed_into_, nullptr) == &weights;
+    engine_.PullInto(&weights);
+    return AwaitStep(completed, followed ? NextWeights::kFollowed : NextWeights::kPullAll);
   }
 
-  void StartPull(ParameterBuffer& weights) {
-    // NextStep leaves a pull behind when there is no step; the logic knows one at a time.
-    if (pull_started_) RunUntil([this] { return logic_.pull_result().has_value(); });
-    pull_started_ = true;
-    weights_ = &weights;
-    const absl::Time now = MonotonicNow();
-    logic_.StartPull(now, now + options_.request_deadline);
+  absl::Status MayTakeStep() {
+    WEIR_RETURN_IF_ERROR(NoStepUnderWay());
+    if (!engine_.interrupted()) return absl::OkStatus();
+    return absl::CancelledError("the worker was told to take no step");
   }
 
-  // Asks until there is an answer: the wait for other workers' steps has no end of its own; the
-  // session's lease ends it (Abort) when the job is gone.
-  template <typename EachTurn>
-  absl::StatusOr<TicketResult> Ticket(std::optional<Step> completed, wire::TicketAction action,
-                                      EachTurn each_turn) {
-    while (true) {
-      const absl::Time now = MonotonicNow();
-      logic_.StartTicket(now, completed, action, now + options_.request_deadline);
-      RunUntil([&] {
-        each_turn();
-        return logic_.ticket_result().has_value();
-      });
-      absl::StatusOr<TicketResult> result = *logic_.ticket_result();
-      if (!absl::IsDeadlineExceeded(result.status()) || action == wire::TicketAction::Release) {
-        return result;
-      }
-      LogInfo("still waiting for a step: other workers hold all that remain, or ps 0 is slow");
+  absl::StatusOr<std::optional<Step>> AwaitStep(std::optional<Step> completed,
+                                                NextWeights weights) {
+    logic().StartNextStep(MonotonicNow(), completed, weights, patience_);
+    engine_.RunUntil([this] {
+      TellOfRenewals();
+      return logic().next_step_result().has_value();
+    });
+    const absl::StatusOr<TicketResult> ticket = *logic().next_step_result();
+    if (ticket.ok() && ticket->outcome == wire::TicketOutcome::Granted) {
+      return std::optional<Step>(ticket->step);
     }
+    LetGoOfWeights();  // a pull may be left: what comes of it has no place to go
+    if (!ticket.ok()) return ticket.status();
+    return std::optional<Step>();
   }
 
-  absl::Status PauseFor(absl::Duration pause) {
-    MutexLock lock(&mailbox_mutex_);
-    if (aborted_.ok()) mailbox_changed_.WaitFor(&mailbox_mutex_, pause);
-    return aborted_;
-  }
-
-  void ReadMailbox(absl::Time now) {
-    ViewNumber view;
-    absl::Status aborted;
-    {
-      MutexLock lock(&mailbox_mutex_);
-      view = new_view_;
-      aborted = aborted_;
+  void TellOfRenewals() {
+    if (std::exchange(renewals_told_, logic().ticket_renewals()) == logic().ticket_renewals()) {
+      return;
     }
-    if (view > seen_view_) {
-      seen_view_ = view;
-      logic_.OnView(now, view);
-    }
-    if (!aborted.ok()) logic_.Abort(now, aborted);
+    LogInfo("still waiting for a step: other workers hold all that remain, or ps 0 is slow");
   }
 
-  template <typename Done>
-  void RunUntil(Done done) {
-    while (true) {
-      absl::Time now = MonotonicNow();
-      ReadMailbox(now);
-      const bool busy = transport_->Progress(*this);
-      if (done()) return;
-      now = MonotonicNow();
-      if (now >= logic_.next_tick()) {
-        logic_.OnTick(now);
-      } else if (!busy) {
-        transport_->Wait(std::min(logic_.next_tick() - now, kLongestWait));
-      }
-    }
+  absl::Status AwaitPull() {
+    engine_.RunUntil([this] { return logic().pull_result().has_value(); });
+    engine_.PullInto(nullptr);
+    return *logic().pull_result();
   }
 
-  // After a failed push its sends may still read the gradients: close by force and see them end.
-  void Quiesce() {
-    links_.CloseAll(*transport_);
-    const absl::Time give_up = MonotonicNow() + absl::Seconds(5);
-    while (logic_.sends_outstanding() > 0 && MonotonicNow() < give_up) {
-      if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(10));
-    }
+  absl::Status AwaitPush() {
+    engine_.RunUntil([this] { return logic().push_result().has_value(); });
+    const absl::Status result = *logic().push_result();
+    return result.ok() ? result : Failed(result);
   }
 
-  static constexpr absl::Duration kLongestWait = absl::Seconds(1);
+  /// Nothing of what follows the last step is wanted.
+  void LetGoOfWeights() {
+    followed_into_ = nullptr;
+    engine_.PullInto(nullptr);
+  }
+
+  /// The step, and with it the client's use, is over: nobody reads or writes the buffers any more.
+  absl::Status Failed(absl::Status why) {
+    step_under_way_ = false;
+    LetGoOfWeights();
+    engine_.Abort(why);
+    logic().Abort(MonotonicNow(), why);
+    engine_.Quiesce();
+    return why;
+  }
+
+  bool StepFailed() { return logic().push_result() && !logic().push_result()->ok(); }
+
+  absl::Status StepUnderWay() const {
+    if (step_under_way_) return absl::OkStatus();
+    return absl::FailedPreconditionError("no step is under way: BeginStep grants one");
+  }
+  absl::Status NoStepUnderWay() const {
+    if (!step_under_way_) return absl::OkStatus();
+    return absl::FailedPreconditionError("a step is under way: FinishStep ends it");
+  }
+  bool Exists(std::size_t tensor) const { return tensor < layout_.tensors().size(); }
+  absl::Status NoSuchTensor(std::size_t tensor) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no tensor ", tensor, ": the model has ", layout_.tensors().size()));
+  }
 
   const Layout& layout_;
-  const DataClientOptions options_;
-  std::unique_ptr<net::Transport> transport_;  // until the destructor
-  ClientLogic logic_;
-  ShardConnections links_;
-  const ParameterBuffer* gradients_ = nullptr;  // of the push under way
-  ParameterBuffer* weights_ = nullptr;          // of the pull under way; null: nobody waits for it
-  bool pull_started_ = false;
-  ViewNumber seen_view_;
-
-  Mutex mailbox_mutex_;
-  CondVar mailbox_changed_;
-  ViewNumber new_view_ ABSL_GUARDED_BY(mailbox_mutex_);
-  absl::Status aborted_ ABSL_GUARDED_BY(mailbox_mutex_);
+  const absl::Duration patience_;
+  ClientEngine engine_;
+  bool step_under_way_ = false;               // granted by BeginStep and not finished
+  bool pushed_any_ = false;                   // of its tensors
+  ParameterBuffer* weights_ = nullptr;        // of the step under way
+  ParameterBuffer* followed_into_ = nullptr;  // where the pull behind the last step goes
+  std::uint64_t renewals_told_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<DataClient>> DataClient::Connect(
     const Layout& layout, const DataClientOptions& options,
     std::unique_ptr<net::Transport> transport, const ShardConnector& connector) {
   auto impl = std::make_unique<Impl>(layout, options, std::move(transport));
-  WEIR_RETURN_IF_ERROR(impl->ConnectAll(connector));
+  WEIR_RETURN_IF_ERROR(impl->engine().ConnectAll(connector));
   return std::unique_ptr<DataClient>(new DataClient(std::move(impl)));
 }
 
@@ -292,7 +225,7 @@ DataClient::DataClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DataClient::~DataClient() = default;
 
 absl::StatusOr<ParameterBuffer> DataClient::AllocateParameters() {
-  return impl_->AllocateParameters();
+  return impl_->engine().AllocateParameters();
 }
 absl::Status DataClient::Pull(ParameterBuffer& weights) { return impl_->Pull(weights); }
 absl::Status DataClient::Push(const ParameterBuffer& gradients, Step step) {
@@ -302,12 +235,32 @@ absl::StatusOr<std::optional<Step>> DataClient::NextStep(std::optional<Step> com
                                                          ParameterBuffer& weights) {
   return impl_->NextStep(completed, weights);
 }
+absl::StatusOr<std::optional<Step>> DataClient::TakeStep(std::optional<Step> completed) {
+  return impl_->TakeStep(completed);
+}
 absl::Status DataClient::Release(std::optional<Step> completed) {
   return impl_->Release(completed);
 }
-void DataClient::OnView(ViewNumber view) { impl_->OnView(view); }
-void DataClient::Abort(const absl::Status& why) { impl_->Abort(why); }
-std::vector<std::pair<ShardIndex, std::string>> DataClient::paths() const { return impl_->paths(); }
-std::uint64_t DataClient::pushes_acknowledged() const { return impl_->pushes_acknowledged(); }
+absl::StatusOr<std::optional<Step>> DataClient::BeginStep(std::optional<Step> completed,
+                                                          ParameterBuffer& weights,
+                                                          const ParameterBuffer& gradients) {
+  return impl_->BeginStep(completed, weights, gradients);
+}
+absl::Status DataClient::AwaitTensor(std::size_t tensor) { return impl_->AwaitTensor(tensor); }
+absl::Status DataClient::PushTensor(std::size_t tensor) { return impl_->PushTensor(tensor); }
+absl::Status DataClient::FinishStep() { return impl_->FinishStep(); }
+void DataClient::FailStep(const absl::Status& why) { impl_->FailStep(why); }
+void DataClient::OnView(ViewNumber view) { impl_->engine().OnView(view); }
+void DataClient::Abort(const absl::Status& why) { impl_->engine().Abort(why); }
+void DataClient::Interrupt() { impl_->engine().Interrupt(); }
+std::vector<std::pair<ShardIndex, std::string>> DataClient::paths() const {
+  return impl_->engine().paths();
+}
+std::uint64_t DataClient::pushes_acknowledged() const {
+  return impl_->engine().logic().pushes_acknowledged();
+}
+std::uint64_t DataClient::strangers_messages() const {
+  return impl_->engine().strangers_messages();
+}
 
 }  // namespace weir

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,16 +35,26 @@ struct DataClientOptions {
   /// By shard, for errors: "ps 3". Empty: the shards' own numbers.
   std::vector<std::string> shard_names;
   absl::Duration connect_deadline = absl::Seconds(60);
+  /// What one call waits for the shards at most; a wait for other workers' steps excepted.
   absl::Duration request_deadline = absl::Seconds(30);
 };
 
 /// Pushes gradients to all shards of a model and pulls weights from them.
 ///
-/// Threads: one thread at a time calls everything but OnView and Abort; while it waits it drives
-/// the transport itself. OnView and Abort may be called from any thread. Errors of every operation:
-/// kDeadlineExceeded (the outcome is unknown), kUnavailable (a shard is gone, or the client was
-/// aborted), kFailedPrecondition (this incarnation is fenced). After an error the client is of no
-/// more use: destroy it.
+/// Two ways to train, which may take turns. Whole:
+///     step = NextStep(completed, weights); compute; Push(gradients, step)
+/// Or overlapped, tensor by tensor, so that gradients leave and the next weights arrive while other
+/// layers compute:
+///     step = BeginStep(completed, weights, gradients)
+///     AwaitTensor(t) before each tensor's first read; PushTensor(t) when its gradient is final
+///     FinishStep()
+///
+/// Threads: one thread at a time calls everything but OnView, Abort and Interrupt, which any thread
+/// may call; while it waits it drives the transport itself. Once warm, no call allocates.
+/// Errors of every operation: kDeadlineExceeded (the outcome is unknown), kUnavailable (a shard is
+/// gone), kFailedPrecondition (this incarnation is fenced, or the call does not fit: see each), or
+/// whatever Abort was given. After an error the client is of no more use: destroy it. The buffers
+/// may be destroyed first: no call that fails leaves one being read or written.
 class DataClient {
  public:
   /// Connects to every shard of `layout`, which is borrowed and outlives the client.
@@ -54,6 +65,9 @@ class DataClient {
 
   /// Registered memory for weights or gradients of this client's model.
   absl::StatusOr<ParameterBuffer> AllocateParameters();
+
+  // None of these five may be called between a BeginStep that granted a step and its FinishStep
+  // (kFailedPrecondition); but Release may, while no tensor was pushed.
 
   /// Fills `weights` with every block's current values: each block is of one version, and contains
   /// this worker's own acknowledged pushes.
@@ -66,20 +80,60 @@ class DataClient {
   /// Reports `completed` (the step last pushed, if any), takes the next step and pulls `weights`
   /// for it, all at once. Empty when there is none left. Waits while every remaining step is in
   /// other workers' hands, as long as it takes.
+  /// Errors: kCancelled after Interrupt; the client is then as good as before.
   absl::StatusOr<std::optional<Step>> NextStep(std::optional<Step> completed,
                                                ParameterBuffer& weights);
 
+  /// NextStep without the pull, for who computes from weights that it pulled before.
+  absl::StatusOr<std::optional<Step>> TakeStep(std::optional<Step> completed);
+
   /// Reports `completed` and gives back the step that this worker holds, for others to take.
   absl::Status Release(std::optional<Step> completed);
+
+  /// As NextStep, but returns with the step, while its weights may still be arriving. Blocks that
+  /// followed the last step's pushes into the same `weights` are not pulled again, unless the step
+  /// had to be waited for so long that they are old.
+  /// Both buffers are the client's until FinishStep has returned, `weights` beyond that: what
+  /// follows goes there until the next call of another kind than BeginStep.
+  absl::StatusOr<std::optional<Step>> BeginStep(std::optional<Step> completed,
+                                                ParameterBuffer& weights,
+                                                const ParameterBuffer& gradients);
+
+  // Between a BeginStep that granted a step and its FinishStep; `tensor` is an index into the
+  // layout's tensors, out of whose range is kInvalidArgument.
+
+  /// Returns once the weights of `tensor` are this step's; at once where they are already. They
+  /// stay so until PushTensor. kFailedPrecondition after PushTensor.
+  absl::Status AwaitTensor(std::size_t tensor);
+
+  /// The gradient of `tensor` is final, and its weights are read no more. Sends what the credits
+  /// allow, does what else is ready on the network, and never waits; the rest goes out with later
+  /// calls. Each block's next value is pulled into `weights` once its push is acknowledged. In any
+  /// order of tensors; kFailedPrecondition the second time for one.
+  absl::Status PushTensor(std::size_t tensor);
+
+  /// Returns once every shard has applied the step's update; the gradients may then be overwritten.
+  /// kFailedPrecondition if a tensor was not pushed.
+  absl::Status FinishStep();
+
+  /// Ends a step that cannot be finished since the model failed: aborts the client with `why`, and
+  /// lets go of the buffers. After it, and after any error, it does nothing.
+  void FailStep(const absl::Status& why);
 
   /// The membership changed.
   void OnView(ViewNumber view);
   /// Ends current and later operations with `why`.
   void Abort(const absl::Status& why);
+  /// Ends a wait for the next step, now and later, with kCancelled: for a worker that is to leave.
+  /// Nothing else is touched, so a step under way can be finished, and Release gives back what the
+  /// wait may have been granted all the same.
+  void Interrupt();
 
   /// How this client reaches each shard, for people.
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
   std::uint64_t pushes_acknowledged() const;
+  /// Messages that were dropped because they carried no session of this client (docs/security.md).
+  std::uint64_t strangers_messages() const;
 
  private:
   class Impl;

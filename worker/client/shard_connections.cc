@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/model/protocol.h"
 #include "weir/exit_code.h"
@@ -110,10 +111,15 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
   return connections;
 }
 
-std::optional<ShardIndex> ShardConnections::ShardOf(std::uint64_t session) const {
+std::optional<ShardIndex> ShardConnections::ShardOf(std::uint64_t session) {
   const auto found = by_session_.find(session);
-  if (found == by_session_.end()) return std::nullopt;
-  return found->second;
+  if (found != by_session_.end()) return found->second;
+  ++strangers_messages_;
+  if (const std::uint64_t times = strangers_.Add(MonotonicNow()); times > 0) {
+    LogWarning("dropped ", times, " message(s) without a session of this worker: somebody who is ",
+               "no ps of the job knows its UCX address");
+  }
+  return std::nullopt;
 }
 
 std::optional<ShardIndex> ShardConnections::ShardOfPeer(net::PeerId peer) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
+#include "common/base/occurrences.h"
 #include "common/model/layout.h"
 #include "common/net/transport.h"
 #include "worker/client/data_client.h"
@@ -35,8 +37,11 @@ class ShardConnections {
 
   const ShardLink& link(ShardIndex shard) const { return shards_[shard.value()].link; }
   net::PeerId peer(ShardIndex shard) const { return shards_[shard.value()].peer; }
-  /// Empty for a session or peer that is none of ours.
-  std::optional<ShardIndex> ShardOf(std::uint64_t session) const;
+  /// The shard whose message carries this session: who does not know it is a stranger, whose
+  /// message is to be dropped (docs/security.md). Strangers are counted, and logged now and then.
+  std::optional<ShardIndex> ShardOf(std::uint64_t session);
+  std::uint64_t strangers_messages() const { return strangers_messages_; }
+  /// Empty for a peer that is none of ours.
   std::optional<ShardIndex> ShardOfPeer(net::PeerId peer) const;
 
   void CloseAll(net::Transport& transport) const;
@@ -49,6 +54,8 @@ class ShardConnections {
   };
   std::vector<Connection> shards_;
   absl::flat_hash_map<std::uint64_t, ShardIndex> by_session_;
+  Occurrences strangers_;
+  std::uint64_t strangers_messages_ = 0;
 };
 
 }  // namespace weir

@@ -51,6 +51,7 @@ class DenseOp final : public Op {
     const dnnl::matmul::primitive_desc desc(
         {input_.data.get_desc(), weights_.get_desc(), bias_.get_desc(), output_.data.get_desc()},
         Attributes(relu), builder.engine());
+    builder.WarnOfReference(desc, "product");
     forward_ = Call(dnnl::matmul(desc),
                     {{DNNL_ARG_SRC, input_.data},
                      {DNNL_ARG_WEIGHTS, weights_},
@@ -69,6 +70,7 @@ class DenseOp final : public Op {
         builder.engine());
     const dnnl::inner_product_backward_weights::primitive_desc desc(
         {source, kernel, bias, result}, Attributes(), builder.engine(), hint);
+    builder.WarnOfReference(desc, "gradient by the weights");
     backward_weights_ = Call(dnnl::inner_product_backward_weights(desc),
                              {{DNNL_ARG_SRC, input_.data},
                               {DNNL_ARG_DIFF_DST, output_.gradient},
@@ -81,6 +83,7 @@ class DenseOp final : public Op {
     const dnnl::matmul::primitive_desc desc(
         {output_.gradient.get_desc(), transposed_weights_.get_desc(), input_.gradient.get_desc()},
         Attributes(), builder.engine());
+    builder.WarnOfReference(desc, "gradient by the input");
     backward_data_ = Call(dnnl::matmul(desc),
                           {{DNNL_ARG_SRC, output_.gradient},
                            {DNNL_ARG_WEIGHTS, transposed_weights_},

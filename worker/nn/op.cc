@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+#include "common/base/log.h"
+
 namespace weir::nn {
+
+using Tag = dnnl::memory::format_tag;
+
+void Builder::WarnOfReference(const dnnl::primitive_desc_base& desc, absl::string_view what) const {
+  if (!warns_ || !IsReference(desc)) return;
+  LogWarning("layer '", layer_, "': for its ", what, " oneDNN has only ", desc.impl_info_str(),
+             " on this processor, which is about a hundred times slower than usual; other numbers "
+             "of channels (multiples of 8) may help");
+}
 
 dnnl::memory Builder::NewMemory(const dnnl::memory::desc& desc) {
   return {desc, engine_, buffers_.Take(desc.get_size())};
@@ -34,6 +46,7 @@ Call::Call(dnnl::primitive primitive, Arguments arguments) : primitive_(std::mov
 Call Call::Reorder(Builder& builder, const dnnl::memory& from, const dnnl::memory& to) {
   const dnnl::reorder::primitive_desc desc(builder.engine(), from.get_desc(), builder.engine(),
                                            to.get_desc(), Attributes());
+  builder.WarnOfReference(desc, "change of layout");
   return Call(dnnl::reorder(desc),
               {{DNNL_ARG_FROM, from},
                {DNNL_ARG_TO, to},
@@ -57,6 +70,27 @@ dnnl::primitive_attr Attributes(bool relu) {
     attributes.set_post_ops(post_ops);
   }
   return attributes;
+}
+
+bool IsReference(const dnnl::primitive_desc_base& desc) {
+  return absl::StrContains(desc.impl_info_str(), "ref");
+}
+
+std::optional<Tag> TagOf(const dnnl::memory::desc& desc) {
+  if (desc.dims().size() != 4) return std::nullopt;
+  for (const Tag tag : {Tag::nChw16c, Tag::nChw8c, Tag::nchw, Tag::nhwc}) {
+    if (desc == dnnl::memory::desc(desc.dims(), desc.data_type(), tag)) return tag;
+  }
+  return std::nullopt;
+}
+
+ImageLayout LayoutOf(const dnnl::memory::desc& desc, Tag tag) {
+  const dnnl::memory::dims dims = desc.dims();
+  ImageLayout layout{.height = dims[2], .width = dims[3], .channels = dims[1], .block = 1};
+  if (tag == Tag::nChw16c) layout.block = 16;
+  if (tag == Tag::nChw8c) layout.block = 8;
+  if (tag == Tag::nhwc) layout.block = layout.channels;
+  return layout;
 }
 
 void Bind(const dnnl::memory& memory, const float* address) {

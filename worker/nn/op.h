@@ -3,11 +3,15 @@
 #include <initializer_list>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "weir/model.h"
 #include "worker/nn/buffers.h"
+#include "worker/nn/image_layout.h"
 #include "worker/nn/step.h"
 
 // Inside worker/nn only: how steps run on oneDNN. Everything here may throw dnnl::error and
@@ -19,16 +23,31 @@ namespace weir::nn {
 struct Value {
   dnnl::memory data;
   dnnl::memory gradient;
-  bool writable = true;  ///< false: the caller's features, which a step must not overwrite
+  bool writable = true;    ///< false: the caller's features, which a step must not overwrite
+  bool rectified = false;  ///< the step before does the ReLU that follows, both ways
 
   bool has_gradient() const { return static_cast<bool>(gradient); }
+};
+
+/// What the step after the one being built does.
+struct Next {
+  bool pool = false;     ///< is max-pooling, which needs no input for its backward
+  bool relu = false;     ///< is ReLU
+  bool flatten = false;  ///< is Flatten, or ReLU and then Flatten
 };
 
 /// What building the steps of one plan needs.
 class Builder {
  public:
-  Builder(dnnl::engine engine, Buffers& buffers, int batch)
-      : engine_(std::move(engine)), buffers_(buffers), batch_(batch) {}
+  /// `warns`: log each reference implementation.
+  Builder(dnnl::engine engine, Buffers& buffers, int batch, bool warns)
+      : engine_(std::move(engine)), buffers_(buffers), batch_(batch), warns_(warns) {}
+
+  /// Whose step is built from now on, for warnings.
+  void BeginLayer(absl::string_view layer) { layer_ = std::string(layer); }
+  /// Warns if `desc`, which is for `what`, is one of oneDNN's reference implementations: they are
+  /// there to be correct, and a hundred times slower than the others.
+  void WarnOfReference(const dnnl::primitive_desc_base& desc, absl::string_view what) const;
 
   const dnnl::engine& engine() const { return engine_; }
   int batch() const { return batch_; }
@@ -44,6 +63,8 @@ class Builder {
   dnnl::engine engine_;
   Buffers& buffers_;
   int batch_;
+  bool warns_;
+  std::string layer_;
   std::vector<dnnl::memory> scratchpads_;
 };
 
@@ -68,6 +89,14 @@ class Call {
 /// Attributes that every primitive here has: a scratchpad of ours; with `relu`, ReLU on the output.
 dnnl::primitive_attr Attributes(bool relu = false);
 
+/// Whether it is one of oneDNN's reference implementations.
+bool IsReference(const dnnl::primitive_desc_base& desc);
+
+/// Which of the layouts that our own kernels know `desc` [n, channels, height, width] has, if any.
+std::optional<dnnl::memory::format_tag> TagOf(const dnnl::memory::desc& desc);
+/// How its images lie, by the tag that TagOf found.
+ImageLayout LayoutOf(const dnnl::memory::desc& desc, dnnl::memory::format_tag tag);
+
 /// Points `memory` at floats of the caller. No-op if it is there already.
 void Bind(const dnnl::memory& memory, const float* address);
 
@@ -87,11 +116,8 @@ class Op {
   Value output_;
 };
 
-/// `feeds_pool`: the next step is max-pooling.
-std::unique_ptr<Op> MakeConvOp(Builder& builder, const Step& step, const Value& input,
-                               bool feeds_pool);
-std::unique_ptr<Op> MakePoolOp(Builder& builder, const Step& step, const Value& input,
-                               bool feeds_pool);
+std::unique_ptr<Op> MakeConvOp(Builder& builder, const Step& step, const Value& input, Next next);
+std::unique_ptr<Op> MakePoolOp(Builder& builder, const Step& step, const Value& input, Next next);
 std::unique_ptr<Op> MakeReluOp(Builder& builder, const Step& step, const Value& input);
 std::unique_ptr<Op> MakeFlattenOp(Builder& builder, const Step& step, const Value& input);
 std::unique_ptr<Op> MakeDenseOp(Builder& builder, const Step& step, const Value& input);

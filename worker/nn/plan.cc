@@ -39,13 +39,12 @@ memory::desc FeaturesDesc(const std::vector<std::int64_t>& shape, int batch) {
   return {dims, kF32, shape[2] == 1 ? Tag::nchw : Tag::nhwc};
 }
 
-std::unique_ptr<Op> MakeOp(Builder& builder, const Step& step, const Value& input,
-                           bool feeds_pool) {
+std::unique_ptr<Op> MakeOp(Builder& builder, const Step& step, const Value& input, Next next) {
   switch (step.kind) {
     case Step::Kind::kConv:
-      return MakeConvOp(builder, step, input, feeds_pool);
+      return MakeConvOp(builder, step, input, next);
     case Step::Kind::kPool:
-      return MakePoolOp(builder, step, input, feeds_pool);
+      return MakePoolOp(builder, step, input, next);
     case Step::Kind::kRelu:
       return MakeReluOp(builder, step, input);
     case Step::Kind::kFlatten:
@@ -56,39 +55,55 @@ std::unique_ptr<Op> MakeOp(Builder& builder, const Step& step, const Value& inpu
   return nullptr;
 }
 
+Next After(const std::vector<Step>& steps, std::size_t i) {
+  const auto is = [&](std::size_t at, Step::Kind kind) {
+    return at < steps.size() && steps[at].kind == kind;
+  };
+  Next next{.pool = is(i + 1, Step::Kind::kPool), .relu = is(i + 1, Step::Kind::kRelu)};
+  next.flatten = is(next.relu ? i + 2 : i + 1, Step::Kind::kFlatten);
+  return next;
+}
+
 std::size_t Elements(const memory& memory) { return memory.get_desc().get_size() / sizeof(float); }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Plan>> Plan::Create(const dnnl::engine& engine, Buffers& buffers,
                                                    const std::vector<std::int64_t>& input_shape,
-                                                   const std::vector<Step>& steps, int batch) {
+                                                   const std::vector<Step>& steps, int batch,
+                                                   bool warns) {
   std::unique_ptr<Plan> plan;
   buffers.Rewind();
-  Builder builder(engine, buffers, batch);
+  Builder builder(engine, buffers, batch, warns);
   WEIR_RETURN_IF_ERROR(Guarded("(input)", "describe the features", [&] {
     plan.reset(new Plan(engine, batch));
     plan->features_ = builder.Unbound(FeaturesDesc(input_shape, batch));
     plan->output_ = {.data = plan->features_, .writable = false};
   }));
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool feeds_pool = i + 1 < steps.size() && steps[i + 1].kind == Step::Kind::kPool;
-    WEIR_RETURN_IF_ERROR(plan->AddOp(builder, steps[i], feeds_pool));
+    WEIR_RETURN_IF_ERROR(plan->AddOp(builder, steps[i], After(steps, i)));
   }
   WEIR_RETURN_IF_ERROR(Guarded("(all)", "get scratch memory", [&] { builder.BindScratchpads(); }));
   return plan;
 }
 
-absl::Status Plan::AddOp(Builder& builder, const Step& step, bool feeds_pool) {
+absl::Status Plan::AddOp(Builder& builder, const Step& step, Next next) {
   return Guarded(step.name, "build it", [&] {
-    ops_.push_back({step.name, MakeOp(builder, step, output_, feeds_pool)});
+    builder.BeginLayer(step.name);
+    std::optional<std::size_t> kernel_tensor;
+    if (step.has_parameters()) kernel_tensor = step.kernel_tensor;
+    ops_.push_back({step.name, MakeOp(builder, step, output_, next), kernel_tensor});
     output_ = ops_.back().op->output();
   });
 }
 
-absl::Status Plan::Forward(const float* features, ParameterView weights) {
+absl::Status Plan::Forward(const float* features, ParameterView weights, StepHooks& hooks) {
   WEIR_RETURN_IF_ERROR(Guarded("(input)", "bind the features", [&] { Bind(features_, features); }));
   for (const NamedOp& step : ops_) {
+    if (step.kernel_tensor.has_value()) {
+      WEIR_RETURN_IF_ERROR(hooks.AwaitWeights(*step.kernel_tensor));
+      WEIR_RETURN_IF_ERROR(hooks.AwaitWeights(*step.kernel_tensor + 1));
+    }
     WEIR_RETURN_IF_ERROR(Guarded(step.layer, "run it forward", [&] {
       step.op->BindWeights(weights);
       step.op->Forward(stream_);
@@ -97,15 +112,20 @@ absl::Status Plan::Forward(const float* features, ParameterView weights) {
   return Guarded("(all)", "finish", [&] { stream_.wait(); });
 }
 
-absl::Status Plan::Backward(MutableParameterView gradients) {
+absl::Status Plan::Backward(MutableParameterView gradients, StepHooks& hooks) {
   // What lies before the first step with parameters has no gradient and does nothing.
   for (auto step = ops_.rbegin(); step != ops_.rend(); ++step) {
     WEIR_RETURN_IF_ERROR(Guarded(step->layer, "run it backward", [&] {
       step->op->BindGradients(gradients);
       step->op->Backward(stream_);
+      stream_.wait();
     }));
+    // An op's own Backward is the last that reads its weights, for the gradient by its input.
+    if (!step->kernel_tensor.has_value()) continue;
+    WEIR_RETURN_IF_ERROR(hooks.GradientReady(*step->kernel_tensor + 1));
+    WEIR_RETURN_IF_ERROR(hooks.GradientReady(*step->kernel_tensor));
   }
-  return Guarded("(all)", "finish", [&] { stream_.wait(); });
+  return absl::OkStatus();
 }
 
 std::span<const float> Plan::logits() const {

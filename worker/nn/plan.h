@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,18 +20,21 @@ namespace weir::nn {
 /// same Buffers at a time. No dnnl exception leaves it: errors name the layer.
 class Plan {
  public:
-  /// `input_shape` of one example; `steps` as Schedule orders them. Borrows `buffers`.
-  /// Errors: kInternal where oneDNN refuses; kResourceExhausted without memory.
+  /// `input_shape` of one example; `steps` as Schedule orders them. Borrows `buffers`. With
+  /// `warns`, what will be slow is logged. Errors: kInternal where oneDNN refuses;
+  /// kResourceExhausted without memory.
   static absl::StatusOr<std::unique_ptr<Plan>> Create(const dnnl::engine& engine, Buffers& buffers,
                                                       const std::vector<std::int64_t>& input_shape,
-                                                      const std::vector<Step>& steps, int batch);
+                                                      const std::vector<Step>& steps, int batch,
+                                                      bool warns);
 
   int batch() const { return batch_; }
 
-  /// Computes the logits of `batch` examples.
-  absl::Status Forward(const float* features, ParameterView weights);
-  /// Computes the weights' gradients from `logits_gradient`, after Forward of the same weights.
-  absl::Status Backward(MutableParameterView gradients);
+  /// Computes the logits of `batch` examples. Awaits a layer's weights just before it computes.
+  absl::Status Forward(const float* features, ParameterView weights, StepHooks& hooks);
+  /// Computes the weights' gradients from `logits_gradient`, after Forward of the same weights, and
+  /// reports those of a layer once nothing of this step needs the layer's weights any more.
+  absl::Status Backward(MutableParameterView gradients, StepHooks& hooks);
 
   /// [batch, classes], until the next Forward of any plan of the same Buffers.
   std::span<const float> logits() const;
@@ -40,9 +45,10 @@ class Plan {
   struct NamedOp {
     std::string layer;
     std::unique_ptr<Op> op;
+    std::optional<std::size_t> kernel_tensor;  // the bias follows; none without parameters
   };
   Plan(const dnnl::engine& engine, int batch) : engine_(engine), stream_(engine), batch_(batch) {}
-  absl::Status AddOp(Builder& builder, const Step& step, bool feeds_pool);
+  absl::Status AddOp(Builder& builder, const Step& step, Next next);
 
   dnnl::engine engine_;
   dnnl::stream stream_;

@@ -8,12 +8,15 @@ namespace {
 class ReluOp final : public Op {
  public:
   ReluOp(Builder& builder, const Step& step, const Value& input) {
-    const dnnl::memory::desc desc = input.data.get_desc();
     output_ = input;
+    output_.rectified = false;
+    if (input.rectified) return;
+    const dnnl::memory::desc desc = input.data.get_desc();
     if (!input.writable) output_ = {.data = builder.NewMemory(desc)};
     const dnnl::eltwise_forward::primitive_desc forward(
         {dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_relu, desc, 0.0F},
         Attributes(), builder.engine());
+    builder.WarnOfReference(forward, "ReLU");
     if (!step.fused_relu) {
       forward_ = Call(dnnl::eltwise_forward(forward),
                       {{DNNL_ARG_SRC, input.data},
@@ -24,6 +27,7 @@ class ReluOp final : public Op {
     const dnnl::eltwise_backward::primitive_desc backward(
         {dnnl::algorithm::eltwise_relu_use_dst_for_bwd, desc, desc, 0.0F}, Attributes(),
         builder.engine(), forward);
+    builder.WarnOfReference(backward, "ReLU's gradient");
     backward_ = Call(dnnl::eltwise_backward(backward),
                      {{DNNL_ARG_DST, output_.data},
                       {DNNL_ARG_DIFF_DST, output_.gradient},

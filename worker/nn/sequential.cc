@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "weir/exit_code.h"
 #include "worker/nn/sequential_model.h"
+#include "worker/nn/step.h"
 
 namespace weir::nn {
 namespace {
@@ -31,17 +32,34 @@ const std::string& GivenName(const Layer& layer) {
 
 }  // namespace
 
-Sequential::Sequential(std::vector<std::int64_t> input_shape)
-    : input_shape_(std::move(input_shape)),
-      shape_(input_shape_),
-      status_(CheckInput(input_shape_)) {}
+/// The layers so far, with their shapes.
+class Sequential::Stack {
+ public:
+  explicit Stack(std::vector<std::int64_t> input_shape)
+      : input_shape_(std::move(input_shape)),
+        shape_(input_shape_),
+        status_(CheckInput(input_shape_)) {}
 
-Sequential& Sequential::Add(Layer layer) {
-  if (status_.ok()) status_ = Append(layer);
-  return *this;
-}
+  void Add(const Layer& layer) {
+    if (status_.ok()) status_ = Append(layer);
+  }
+  const absl::Status& status() const { return status_; }
+  const std::vector<TensorSpec>& tensors() const { return tensors_; }
+  const std::vector<std::int64_t>& output_shape() const { return shape_; }
+  absl::StatusOr<std::unique_ptr<Model>> Compile(int batch_size) const;
 
-std::string Sequential::NameFor(const Layer& layer) const {
+ private:
+  absl::Status Append(const Layer& layer);
+  std::string NameFor(const Layer& layer) const;
+
+  std::vector<std::int64_t> input_shape_;
+  std::vector<std::int64_t> shape_;  // of the last layer's output
+  std::vector<Step> steps_;
+  std::vector<TensorSpec> tensors_;
+  absl::Status status_;
+};
+
+std::string Sequential::Stack::NameFor(const Layer& layer) const {
   if (!GivenName(layer).empty()) return GivenName(layer);
   const auto taken = [this](const std::string& name) {
     return std::ranges::any_of(steps_, [&](const Step& step) { return step.name == name; });
@@ -51,7 +69,7 @@ std::string Sequential::NameFor(const Layer& layer) const {
   return name;
 }
 
-absl::Status Sequential::Append(const Layer& layer) {
+absl::Status Sequential::Stack::Append(const Layer& layer) {
   std::string name = NameFor(layer);
   for (const Step& step : steps_) {
     if (step.name != name) continue;
@@ -69,7 +87,7 @@ absl::Status Sequential::Append(const Layer& layer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Model>> Sequential::Compile(int batch_size) const {
+absl::StatusOr<std::unique_ptr<Model>> Sequential::Stack::Compile(int batch_size) const {
   WEIR_RETURN_IF_ERROR(status_);
   if (steps_.empty()) return absl::InvalidArgumentError("the net has no layer; Add some first");
   if (shape_.size() != 1) {
@@ -93,6 +111,28 @@ absl::StatusOr<std::unique_ptr<Model>> Sequential::Compile(int batch_size) const
                                   .tensors = tensors_,
                                   .classes = shape_[0],
                                   .batch_size = batch_size});
+}
+
+Sequential::Sequential(std::vector<std::int64_t> input_shape)
+    : stack_(std::make_unique<Stack>(std::move(input_shape))) {}
+Sequential::Sequential(const Sequential& other) : stack_(std::make_unique<Stack>(*other.stack_)) {}
+Sequential& Sequential::operator=(const Sequential& other) {
+  stack_ = std::make_unique<Stack>(*other.stack_);
+  return *this;
+}
+Sequential::Sequential(Sequential&&) noexcept = default;
+Sequential& Sequential::operator=(Sequential&&) noexcept = default;
+Sequential::~Sequential() = default;
+
+Sequential& Sequential::Add(const Layer& layer) {
+  stack_->Add(layer);
+  return *this;
+}
+const absl::Status& Sequential::status() const { return stack_->status(); }
+const std::vector<TensorSpec>& Sequential::tensors() const { return stack_->tensors(); }
+const std::vector<std::int64_t>& Sequential::output_shape() const { return stack_->output_shape(); }
+absl::StatusOr<std::unique_ptr<Model>> Sequential::Compile(int batch_size) const {
+  return stack_->Compile(batch_size);
 }
 
 }  // namespace weir::nn

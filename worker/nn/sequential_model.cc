@@ -22,6 +22,11 @@ std::int64_t Product(const std::vector<std::int64_t>& shape) {
   return product;
 }
 
+class NoHooks final : public StepHooks {
+  absl::Status AwaitWeights(std::size_t /*tensor*/) override { return absl::OkStatus(); }
+  absl::Status GradientReady(std::size_t /*tensor*/) override { return absl::OkStatus(); }
+};
+
 }  // namespace
 
 SequentialModel::SequentialModel(Net net, const dnnl::engine& engine, int threads)
@@ -48,7 +53,8 @@ absl::StatusOr<Plan*> SequentialModel::PlanFor(int batch) {
     if (plan->batch() == batch) return plan.get();
   }
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan,
-                        Plan::Create(engine_, buffers_, net_.input_shape, net_.steps, batch));
+                        Plan::Create(engine_, buffers_, net_.input_shape, net_.steps, batch,
+                                     /*warns=*/plans_.empty()));
   if (plans_.size() == kMaxPlans) plans_.erase(plans_.begin() + 1);
   plans_.push_back(std::move(plan));
   return plans_.back().get();
@@ -56,14 +62,21 @@ absl::StatusOr<Plan*> SequentialModel::PlanFor(int batch) {
 
 absl::StatusOr<float> SequentialModel::TrainStep(const Batch& batch, ParameterView weights,
                                                  MutableParameterView gradients) {
+  NoHooks none;
+  return TrainStepWith(batch, weights, gradients, none);
+}
+
+absl::StatusOr<float> SequentialModel::TrainStepWith(const Batch& batch, ParameterView weights,
+                                                     MutableParameterView gradients,
+                                                     StepHooks& hooks) {
   WEIR_RETURN_IF_ERROR(CheckBatch(batch));
   WEIR_RETURN_IF_ERROR(CheckTensors(weights, "weights"));
   WEIR_RETURN_IF_ERROR(CheckTensors(gradients, "gradients"));
   const ScopedThreads scope(threads_);
   WEIR_ASSIGN_OR_RETURN(Plan* const plan, PlanFor(batch.size));
-  WEIR_RETURN_IF_ERROR(plan->Forward(batch.features.data(), weights));
+  WEIR_RETURN_IF_ERROR(plan->Forward(batch.features.data(), weights, hooks));
   const double loss = SoftmaxCrossEntropy(plan->logits(), batch.labels, plan->logits_gradient());
-  WEIR_RETURN_IF_ERROR(plan->Backward(gradients));
+  WEIR_RETURN_IF_ERROR(plan->Backward(gradients, hooks));
   return static_cast<float>(loss / batch.size);
 }
 
@@ -72,7 +85,8 @@ absl::StatusOr<Evaluation> SequentialModel::Evaluate(const Batch& batch, Paramet
   WEIR_RETURN_IF_ERROR(CheckTensors(weights, "weights"));
   const ScopedThreads scope(threads_);
   WEIR_ASSIGN_OR_RETURN(Plan* const plan, PlanFor(batch.size));
-  WEIR_RETURN_IF_ERROR(plan->Forward(batch.features.data(), weights));
+  NoHooks none;
+  WEIR_RETURN_IF_ERROR(plan->Forward(batch.features.data(), weights, none));
   return Evaluation{.loss_sum = SoftmaxCrossEntropy(plan->logits(), batch.labels, {}),
                     .correct = CountCorrect(plan->logits(), batch.labels),
                     .examples = batch.size};

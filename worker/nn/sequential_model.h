@@ -29,6 +29,8 @@ class SequentialModel final : public Model {
 
   absl::StatusOr<float> TrainStep(const Batch& batch, ParameterView weights,
                                   MutableParameterView gradients) override;
+  absl::StatusOr<float> TrainStepWith(const Batch& batch, ParameterView weights,
+                                      MutableParameterView gradients, StepHooks& hooks) override;
   absl::StatusOr<Evaluation> Evaluate(const Batch& batch, ParameterView weights) override;
 
  private:

@@ -19,8 +19,8 @@ class Evaluator {
                                           std::uint64_t max_batches);
 
   /// Loads the weights from the checkpoint's folder and evaluates them.
-  /// Errors: kNotFound when the folder is gone (pruned meanwhile); kDataLoss or kInvalidArgument
-  /// (exit 3) for a corrupt one or another model's; kCancelled once `interrupted` says so.
+  /// Errors: as CheckpointReader (exit 3) for one that is corrupt, of another model, or gone
+  /// (pruned meanwhile: see ReadOrNewest); kCancelled once `interrupted` says so.
   absl::StatusOr<Evaluation> EvaluateCheckpoint(const std::string& folder,
                                                 const std::function<bool()>& interrupted);
   absl::StatusOr<Evaluation> EvaluateWeights(ParameterView weights,

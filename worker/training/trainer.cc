@@ -1,9 +1,11 @@
 #include "worker/training/trainer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
+#include "worker/training/exchange_hooks.h"
 
 namespace weir {
 namespace {
@@ -35,6 +37,43 @@ class LineLog {
   absl::Time since_ = MonotonicNow();
 };
 
+/// Adds each lap to the phase that it was spent in.
+class Stopwatch {
+ public:
+  void Restart() { since_ = MonotonicNow(); }
+  void Lap(absl::Duration& phase) {
+    const absl::Time now = MonotonicNow();
+    phase += now - since_;
+    since_ = now;
+  }
+
+ private:
+  absl::Time since_ = MonotonicNow();
+};
+
+/// The model's part of one step; `times` gets what it computed and what its hooks took.
+absl::StatusOr<float> Compute(const TrainerOptions& options, DataClient& client, Model& model,
+                              const Batch& batch, const ParameterBuffer& weights,
+                              ParameterBuffer& gradients, PhaseTimes& times) {
+  PhaseTimes of_hooks;
+  ExchangeHooks hooks(client, of_hooks);
+  const absl::Time start = MonotonicNow();
+  // The base class's own step awaits everything first, and reports everything last.
+  absl::StatusOr<float> loss =
+      options.overlap
+          ? model.TrainStepWith(batch, weights.view(), gradients.mutable_view(), hooks)
+          : model.Model::TrainStepWith(batch, weights.view(), gradients.mutable_view(), hooks);
+  const absl::Time end = MonotonicNow();
+  // All weights are awaited before the first gradient is final, and all gradients sent after.
+  const absl::Time turn = std::min(hooks.first_gradient(), end);
+  times.forward += turn - start - of_hooks.pull;
+  times.backward += end - turn - of_hooks.push;
+  times.pull += of_hooks.pull;
+  times.push += of_hooks.push;
+  if (!loss.ok()) client.FailStep(loss.status());
+  return loss;
+}
+
 }  // namespace
 
 absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, DataClient& client,
@@ -42,26 +81,39 @@ absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, DataClient& 
                                      ParameterBuffer& gradients) {
   TrainingResult result;
   LineLog lines(options);
+  Stopwatch watch;
+  PhaseTimes& times = result.phases;
   std::optional<Step> completed;
   while (true) {
     if (options.interrupted && options.interrupted()) {
       result.end = TrainingResult::End::kInterrupted;
       break;
     }
+    watch.Restart();
     WEIR_ASSIGN_OR_RETURN(const std::optional<Batch> batch, batches.Next());
+    watch.Lap(times.data);
     if (!batch.has_value()) {
       result.end = TrainingResult::End::kNoDataLeft;
       break;
     }
-    WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, client.NextStep(completed, weights));
+    const absl::StatusOr<std::optional<Step>> step =
+        client.BeginStep(completed, weights, gradients);
+    watch.Lap(times.ticket);
+    if (absl::IsCancelled(step.status())) {
+      result.end = TrainingResult::End::kInterrupted;
+      break;
+    }
+    WEIR_RETURN_IF_ERROR(step.status());
     completed.reset();
-    if (!step.has_value()) return result;
+    if (!step->has_value()) return result;
     WEIR_ASSIGN_OR_RETURN(result.final_loss,
-                          model.TrainStep(*batch, weights.view(), gradients.mutable_view()));
-    WEIR_RETURN_IF_ERROR(client.Push(gradients, *step));
-    completed = step;
+                          Compute(options, client, model, *batch, weights, gradients, times));
+    watch.Restart();
+    WEIR_RETURN_IF_ERROR(client.FinishStep());
+    watch.Lap(times.push);
+    completed = **step;
     if (++result.steps == 1 && options.first_step) options.first_step();
-    lines.OnStep(*step, result.final_loss);
+    lines.OnStep(**step, result.final_loss);
   }
   WEIR_RETURN_IF_ERROR(client.Release(completed));
   return result;

@@ -55,6 +55,17 @@ TEST(StrictJsonTest, APersonMayGoOnWithTheLastAProgramMayNot) {
   EXPECT_THAT(std::string(strict.status().message()), HasSubstr("key \"a[0].k\" stands twice"));
 }
 
+TEST(StrictJsonTest, KnowsTheLinesOfTheOutermostKeys) {
+  const char* text =
+      "{\n\"a\": {\"x\": \"\\n\",\n\n\"a\": 1}, \"b\"\n: [\n], \"c\": 2,\n \"b\": 3}\n";
+  std::vector<JsonFault> faults;
+  JsonLines lines;
+  ASSERT_TRUE(ReadJson(text, kLimits, faults, &lines).has_value());
+  EXPECT_EQ(lines, (JsonLines{{"a", 2}, {"b", 7}, {"c", 6}}));
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0].line, 7U);
+}
+
 TEST(StrictJsonTest, EndlessFaultsEndTheReading) {
   std::string text = "{\"a\":0";
   for (int i = 0; i < 20000; ++i) text += ",\"a\":0";

@@ -8,7 +8,6 @@
 #include "common/base/checksum.h"
 #include "common/checkpoint/checkpoint_directory.h"
 #include "common/checkpoint/checkpoint_name.h"
-#include "common/checkpoint/describe.h"
 #include "common/checkpoint/shard_file_writer.h"
 #include "common/model/layout.h"
 #include "gmock/gmock.h"
@@ -214,32 +213,6 @@ TEST_F(DamageTest, AHeaderThatDisagreesWithTheManifestIsRefused) {
   ExpectBad(with("[3,3,1,32]", "[3,1,3,32]"), {file_, "[3, 1, 3, 32]", "[3, 3, 1, 32]"});
   ExpectBad(with("\"dense/bias\":{\"dtype\":\"F32\"", "\"dense/bias\":{\"dtype\":\"I32\""),
             {file_, "'dense/bias' is I32 [64]"});
-}
-
-TEST_F(DamageTest, DescriptionsSayWhatIsWrong) {
-  const Description sound = DescribeCheckpoint(checkpoint_);
-  EXPECT_TRUE(sound.status.ok());
-  for (const char* part : {"sample", "dense/kernel", "[1000, 180]", "shard-0-of-1.safetensors",
-                           "ok", "2023-11-14 22:13:20 UTC", "180353"}) {
-    EXPECT_THAT(sound.text, HasSubstr(part));
-  }
-  Description list = DescribeModelDir(folder_.path());
-  EXPECT_TRUE(list.status.ok());
-  EXPECT_THAT(list.text, HasSubstr("step-00000001"));
-
-  fs::resize_file(file_, 100);
-  const Description truncated = DescribeCheckpoint(checkpoint_);
-  EXPECT_THAT(truncated.text, HasSubstr("truncated: found 100 bytes"));
-  ExpectBad(truncated.status, {file_, "truncated"});
-  fs::remove(file_);
-  EXPECT_THAT(DescribeCheckpoint(checkpoint_).text, HasSubstr("missing"));
-
-  WriteText(checkpoint_ + "/manifest.json", "{}");
-  list = DescribeModelDir(folder_.path());
-  EXPECT_THAT(list.text, HasSubstr("corrupt"));
-  ExpectBad(list.status, {"manifest.json"});
-  ExpectBad(DescribeCheckpoint(checkpoint_).status, {"manifest.json"});
-  ExpectBad(DescribeModelDir(folder_.path() + "/none").status, {"/none"});
 }
 
 constexpr char kReadBack[] = R"(

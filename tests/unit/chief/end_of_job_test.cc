@@ -208,6 +208,30 @@ TEST(EndTest, AnEvaluatorThatDiesIsReplaced) {
   EXPECT_FALSE(cluster.chief->BuildSummary(cluster.now).test_accuracy.has_value());
 }
 
+TEST(EndTest, AProgramOfItsOwnIsNotAskedToEvaluate) {
+  ChiefOptions options = SimulatedCluster::DefaultOptions();
+  options.layout_fingerprint = 8;
+  SimulatedCluster cluster(options);
+  wire::JoinRequestT program = cluster.Request(Worker(0));
+  program.layout_fingerprint = 8;
+  ASSERT_EQ(cluster.Join(program).outcome, wire::JoinOutcome::Accepted);
+  cluster.Open(Worker(0));
+  for (const MemberId id : {Ps(0), Ps(1), Worker(1)}) cluster.Enter(id);
+  TrainToTheEnd(cluster);
+  EXPECT_EQ(cluster.Newest(Worker(0), ChiefBody::Evaluate), nullptr);
+  EXPECT_NE(cluster.Newest(Worker(1), ChiefBody::Evaluate), nullptr);
+}
+
+TEST(EndTest, NobodyIsAskedToEvaluateAJobWithoutTestData) {
+  ChiefOptions options = SimulatedCluster::DefaultOptions();
+  options.has_test_data = false;
+  SimulatedCluster cluster(options);
+  cluster.EnterAll();
+  TrainToTheEnd(cluster);
+  EXPECT_EQ(cluster.Newest(Worker(0), ChiefBody::Evaluate), nullptr);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kCollecting);
+}
+
 TEST(EndTest, AnEvaluationTakesAtMostTheLinger) {
   SimulatedCluster cluster;
   cluster.EnterAll();

@@ -9,6 +9,7 @@
 namespace weir::chief {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using wire::ChiefBody;
 using wire::JoinOutcome;
@@ -58,6 +59,28 @@ TEST(JoinTest, RefusalsSayWhatToChange) {
   });
   EXPECT_THAT(settings, HasSubstr("batch 64"));
   EXPECT_THAT(settings, HasSubstr("batch 32"));
+}
+
+TEST(JoinTest, AProgramOfItsOwnSharesTheTensorsOnly) {
+  ChiefOptions options = SimulatedCluster::DefaultOptions();
+  options.layout_fingerprint = 8;
+  options.layout = "w [4]";
+  options.transport = "shm";
+  SimulatedCluster cluster(options);
+  wire::JoinRequestT request = cluster.Request(Worker(0));
+  request.job_fingerprint = 0;
+  request.job_settings = "w [3]";
+  request.layout_fingerprint = 9;
+  const wire::JoinReplyT other = cluster.Join(request);
+  EXPECT_EQ(other.outcome, JoinOutcome::Refused);
+  EXPECT_THAT(other.reason, AllOf(HasSubstr("w [3]"), HasSubstr("w [4]")));
+  request.layout_fingerprint = 8;
+  const wire::JoinReplyT reply = cluster.Join(request);
+  EXPECT_EQ(reply.outcome, JoinOutcome::Accepted);
+  EXPECT_EQ(reply.transport, "shm");
+  wire::JoinRequestT ps = cluster.Request(Ps(0));
+  ps.layout_fingerprint = 8;
+  EXPECT_EQ(cluster.Join(ps).outcome, JoinOutcome::Refused);
 }
 
 TEST(JoinTest, UcxSeriesIsThatOfThePs) {

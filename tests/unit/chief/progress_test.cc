@@ -22,7 +22,7 @@ TEST(ProgressTest, LogsTheMeanLossAboutEverySoManyGlobalSteps) {
   EXPECT_FALSE(cluster.Logged("step 9"));
   cluster.Train(1, 10, 1.0F);
   cluster.Reach(10);
-  EXPECT_TRUE(cluster.Logged("step 10 loss 1.5000 (mean of 2 workers) steps/s 5.0"));
+  EXPECT_TRUE(cluster.Logged("step 10 loss 1.5000 (mean of 2 workers) steps/s 5.0 ETA --"));
   cluster.Reach(20);
   EXPECT_FALSE(cluster.Logged("step 20")) << "no worker reported since";
   cluster.Train(0, 20, 0.5F);
@@ -86,6 +86,7 @@ TEST(ProgressTest, StatusTellsMembersAndRates) {
   EXPECT_EQ(status.max_steps, 100u);
   EXPECT_FLOAT_EQ(status.loss, 0.5F);
   EXPECT_FLOAT_EQ(status.steps_per_second, 8.0F / 3.0F);
+  EXPECT_EQ(status.eta_seconds, -1.0F);
   EXPECT_EQ(status.staleness_p50, 1u);
   EXPECT_EQ(status.staleness_max, 2u);
   EXPECT_THAT(status.paths, ElementsAre("worker 0 -> ps 1: message"));
@@ -96,6 +97,9 @@ TEST(ProgressTest, StatusTellsMembersAndRates) {
   EXPECT_EQ(status.members[1]->last_step, 8u);
   EXPECT_EQ(status.members[1]->lease_left_ms, 4000);
   EXPECT_EQ(status.members[2]->member->state, "lost");
+  cluster.Pass(absl::Seconds(1));
+  EXPECT_FLOAT_EQ(cluster.chief->BuildStatus(cluster.now).eta_seconds, 92.0F / 8.0F)
+      << "8 steps in that second, 92 to go";
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
               testing::ElementsAre("job", "mode", "ps", "workers", "global_step", "wall_seconds",
                                    "train_seconds", "steps_per_second", "examples_per_second",
                                    "final_loss", "test_accuracy", "paths", "pushes", "staleness",
-                                   "bytes", "members", "checkpoint"));
+                                   "bytes", "phases", "members", "checkpoint"));
   EXPECT_EQ(json["test_accuracy"].dump(), "0.9103");
   EXPECT_EQ(json["paths"].dump(), R"([{"from":"worker 0","to":"ps 1","path":"message"}])");
   EXPECT_EQ(json["pushes"].dump(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,22 @@ class ClientFixture : public ::testing::Test {
         now_, shard,
         wire::PullBlock(kSession[shard.value()], request, version, view, block, code, 0, 0, 0),
         payload);
+  }
+  void Reply(wire::TicketOutcome outcome, std::uint64_t request = 1, std::uint64_t step = 1,
+             std::uint32_t view = 4, std::uint64_t session = 500, ShardIndex shard = kA) {
+    client_.OnTicketReply(now_, shard,
+                          wire::TicketReply(session, request, step, view, outcome, 0, 0));
+  }
+  /// Blocks that were asked for, in order, by pull `request`.
+  std::vector<std::uint32_t> AskedBlocks(std::uint64_t request) const {
+    std::vector<std::uint32_t> blocks;
+    for (const auto& [to, header] : output_.pulls) {
+      if (header.request() != request) continue;
+      const auto here = layout_.blocks_of(to);
+      const auto first = std::ranges::find(here, BlockId(header.block()));
+      for (std::uint32_t i = 0; i < header.count(); ++i) blocks.push_back((first + i)->value());
+    }
+    return blocks;
   }
   std::vector<std::uint32_t> PushedBlocks() const {
     std::vector<std::uint32_t> blocks;

@@ -14,11 +14,6 @@ class ClientTicketTest : public ClientFixture {
   void Start(std::optional<Step> completed = std::nullopt) {
     client_.StartTicket(now_, completed, TicketAction::Next, deadline_);
   }
-  void Reply(TicketOutcome outcome, std::uint64_t request = 1, std::uint64_t step = 1,
-             std::uint32_t view = 4, std::uint64_t session = 500, ShardIndex shard = kA) {
-    client_.OnTicketReply(now_, shard,
-                          wire::TicketReply(session, request, step, view, outcome, 0, 0));
-  }
 };
 
 TEST_F(ClientTicketTest, AsksTheFirstShardAndReportsItsAnswer) {
@@ -69,6 +64,12 @@ TEST_F(ClientTicketTest, AStaleViewWaitsOrBacksOff) {
   EXPECT_EQ(client_.next_tick(), now_ + absl::Milliseconds(5));
   Advance(absl::Milliseconds(5));
   EXPECT_EQ(output_.tickets.size(), 3U);
+  Reply(TicketOutcome::StaleView, 1, 0, 4);
+  EXPECT_EQ(client_.next_tick(), now_ + absl::Milliseconds(10)) << "twice as long";
+  client_.OnView(now_, ViewNumber(6));
+  Advance(absl::Milliseconds(10));
+  Reply(TicketOutcome::StaleView, 1, 0, 4);
+  EXPECT_EQ(client_.next_tick(), now_ + absl::Milliseconds(5)) << "a new view, a new start";
 }
 
 TEST_F(ClientTicketTest, EveryEndIsReported) {

@@ -111,7 +111,9 @@ TEST(ParseRunTest, ReadsEveryFlag) {
                                                               "2",
                                                               "--grace",
                                                               "5",
-                                                              "--verbose",
+                                                              "--log-level",
+                                                              "debug",
+                                                              "--log-format=json",
                                                               "--tf-config",
                                                               "t.json"},
                                                     With({}));
@@ -137,7 +139,8 @@ TEST(ParseRunTest, ReadsEveryFlag) {
   EXPECT_EQ(job.start_deadline, absl::Milliseconds(500));
   EXPECT_EQ(job.lease, absl::Seconds(2));
   EXPECT_EQ(job.grace, absl::Seconds(5));
-  EXPECT_TRUE(job.verbose);
+  EXPECT_EQ(job.log_level, LogLevel::kDebug);
+  EXPECT_EQ(job.log_format, LogFormat::kJson);
   EXPECT_EQ(run->tf_config_file, "t.json");
 }
 
@@ -188,10 +191,6 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--mode", "bounded:1x"}, "--mode: \"bounded:1x\" is not a mode"},
       {{"--mode", "Async"}, "--mode: \"Async\" is not a mode"},
       {{"--optimizer", "adam"}, "--optimizer: \"adam\" is not in this version; it has sgd"},
-      {{"--config", "f"}, "--config: not in this version"},
-      {{"--tls-cert", "f"}, "--tls-cert: not in this version"},
-      {{"--tls-key=f"}, "--tls-key: not in this version"},
-      {{"--tls-ca", "f"}, "--tls-ca: not in this version"},
       {{"--eval-every-steps", "5"}, "--eval-every-steps: not in this version"},
       {{"--backups", "1"}, "--backups: 1 is not in this version"},
       {{"--backups", "2"}, "--backups: \"2\" is not in 0..1"},
@@ -203,10 +202,13 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--"}, "--: is no flag; see --help"},
       {{"--ps", "2"}, "--ps: is no flag"},
       {{"--seed"}, "--seed: has no value; write --seed N"},
-      {{"--seed", "--verbose"}, "--seed: has no value; write --seed N"},
+      {{"--seed", "--lease=5"}, "--seed: has no value; write --seed N"},
       {{"--seed", "1", "--seed=1"}, "--seed: is given twice; keep one"},
-      {{"--verbose", "--verbose"}, "--verbose: is given twice; keep one"},
-      {{"--verbose=yes"}, "--verbose: takes no value"},
+      {{"--verbose"}, "--verbose: is no flag; write --log-level debug"},
+      {{"-q"}, "-q: is no flag; write --log-level warning"},
+      {{"--log-level", "warn"},
+       "--log-level: \"warn\" is not a log level; write debug, info, warning or error"},
+      {{"--log-format=JSON"}, "--log-format: \"JSON\" is not a log format; write text or json"},
       {{"chief"}, "\"chief\": is no flag; weir run takes flags only"},
       {{""}, "\"\": is no flag"},
       {{"--token-file", "/no/such"}, "--token-file: \"/no/such\" cannot be read: No such file"},
@@ -219,10 +221,10 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
 
 TEST(ParseRunTest, ReportsAllMistakesAtOnce) {
   const std::string message = MessageFor({"--batch-size", "0", "--fro", "x", "--lease", "--seed",
-                                          "a", "--config", "f", "--mode", "sync:1", "extra"});
+                                          "a", "--backups", "1", "--mode", "sync:1", "extra"});
   EXPECT_THAT(message, HasSubstr("weir run: 7 mistakes\n"));
   for (const char* key : {"--batch-size: 0", "--fro: ", "--lease: has no value", "--seed: \"a\"",
-                          "--config: not", "--mode: sync:1", "\"extra\": "})
+                          "--backups: 1 is not", "--mode: sync:1", "\"extra\": "})
     EXPECT_THAT(message, HasSubstr(std::string("\n  ") + key));
 }
 
@@ -314,18 +316,23 @@ TEST(ParseLocalTest, SaysWhatIsWrong) {
   EXPECT_THAT(message, HasSubstr("--tf-config: is no flag"));
 }
 
+std::string Help(const std::vector<FlagText>& rows) { return FlagsHelp(rows); }
+
 TEST(HelpTest, ShowsEveryFlagWithItsDefault) {
   JobOptions job;
   for (const Flag& flag : JobFlags(job)) {
-    EXPECT_THAT(RunHelp(), HasSubstr(flag.name));
-    EXPECT_THAT(LocalHelp(), HasSubstr(flag.name));
+    EXPECT_THAT(Help(RunFlagTexts()), HasSubstr(flag.name));
+    EXPECT_THAT(Help(LocalFlagTexts()), HasSubstr(flag.name));
     EXPECT_TRUE(!flag.in_this_version || !flag.help.empty()) << flag.name;
   }
-  EXPECT_THAT(RunHelp(), AllOf(HasSubstr("--tf-config FILE"), Not(HasSubstr("--workers"))));
-  EXPECT_THAT(LocalHelp(), AllOf(HasSubstr("--workers N"), Not(HasSubstr("--tf-config"))));
-  EXPECT_THAT(RunHelp(), HasSubstr("examples a step [256]"));
-  EXPECT_THAT(RunHelp(), HasSubstr("[600; 0 beside --save-checkpoints-steps]"));
-  EXPECT_THAT(RunHelp(), HasSubstr("Not in this version: --eval-every-steps, --config"));
+  EXPECT_THAT(Help(RunFlagTexts()),
+              AllOf(HasSubstr("--tf-config FILE"), Not(HasSubstr("--workers"))));
+  EXPECT_THAT(Help(LocalFlagTexts()),
+              AllOf(HasSubstr("--workers N"), Not(HasSubstr("--tf-config"))));
+  EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("examples a step [256]"));
+  EXPECT_THAT(Help(RunFlagTexts()), HasSubstr("[600; 0 beside --save-checkpoints-steps]"));
+  EXPECT_THAT(Help(RunFlagTexts()),
+              HasSubstr("Not in this version: --eval-every-steps, --backups"));
 }
 
 // What ParseRun makes of ToFlags; compared through ToFlags itself, which shows every field but the
@@ -341,7 +348,8 @@ void ExpectRoundTrip(const JobOptions& job) {
   EXPECT_EQ(run->job.save_checkpoints_secs, job.save_checkpoints_secs);
   EXPECT_EQ(run->job.lease, job.lease);
   EXPECT_EQ(run->job.model_dir, job.model_dir);
-  EXPECT_EQ(run->job.verbose, job.verbose);
+  EXPECT_EQ(run->job.log_level, job.log_level);
+  EXPECT_EQ(run->job.log_format, job.log_format);
   EXPECT_EQ(run->job.seed, job.seed);
   EXPECT_EQ(run->job.transport, job.transport);
 }
@@ -365,11 +373,15 @@ JobOptions NothingAsByDefault() {
   job.net_devices = "lo";
   job.ucx_port_range = "1-2";
   job.token = "secret";
+  job.tls_cert = "c.pem";
+  job.tls_key = "k.pem";
+  job.tls_ca = "a.pem";
   job.end_linger = absl::Milliseconds(1);
   job.start_deadline = absl::Seconds(1.1);
   job.lease = absl::Seconds(3.3);
   job.grace = absl::Microseconds(7);
-  job.verbose = true;
+  job.log_level = LogLevel::kError;
+  job.log_format = LogFormat::kJson;
   return job;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace weir::nn {
 namespace {
@@ -91,6 +93,18 @@ TEST(Sequential, ErrorsNameTheLayer) {
   EXPECT_THAT(Message(Sequential({28, 28})), HasSubstr("[28, 28]"));
   EXPECT_THAT(Message(Sequential({0})), HasSubstr("at least 1"));
   EXPECT_FALSE(Sequential({std::int64_t{1} << 40, std::int64_t{1} << 40, 1}).status().ok());
+}
+
+TEST(Sequential, IsAValue) {
+  const Sequential net = TutorialNet();
+  Sequential copy = net;
+  copy.Add(Dense{.units = 3});
+  EXPECT_EQ(copy.output_shape(), std::vector<std::int64_t>{3});
+  EXPECT_EQ(net.output_shape(), std::vector<std::int64_t>{10});
+  const Sequential moved = std::move(copy);
+  EXPECT_EQ(moved.tensors().size(), net.tensors().size() + 2);
+  copy = net;
+  EXPECT_EQ(copy.tensors().size(), net.tensors().size());
 }
 
 TEST(Sequential, CompileWantsLayersClassesAndABatch) {

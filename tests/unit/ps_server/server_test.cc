@@ -200,6 +200,20 @@ wire::ViewT ViewOf(std::uint32_t number, const std::vector<Incarnation>& workers
   return view;
 }
 
+TEST_F(ServerTest, LateMessagesOfAClosedConnectionAreNoStrangers) {
+  server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
+  FakeWorker before(*fabric_, *server_, layout_, 0);
+  FakeWorker after(*fabric_, *server_, layout_, 0);
+  FakeWorker other(*fabric_, *server_, layout_, 1);
+  before.PullInAnotherView(1);
+  before.PullInAnotherView(1);
+  other.RoundTrip();
+  EXPECT_EQ(server_->strangers_messages(), 0U);
+  before.ReadAll();
+  EXPECT_EQ(before.answers(), 0U);
+  after.RoundTrip();
+}
+
 TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
   server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
   FakeWorker deaf(*fabric_, *server_, layout_, 0);

@@ -148,11 +148,13 @@ class FakeChief : public ChiefHandler {
 
 /// A server on a free loopback port.
 inline std::unique_ptr<Server> Serve(ChiefHandler* chief, ShardHandler* shard = nullptr,
-                                     const std::string& token = "", int port = 0) {
+                                     const std::string& token = "", int port = 0,
+                                     std::shared_ptr<TlsIdentity> tls = nullptr) {
   auto server = Server::Create({.who = "chief",
                                 .address = absl::StrCat("127.0.0.1:", port),
                                 .loopback_only = true,
-                                .token = token},
+                                .token = token,
+                                .tls = std::move(tls)},
                                chief, shard);
   if (!server.ok()) return nullptr;
   return *std::move(server);

@@ -8,8 +8,12 @@
 
 namespace weir::rpc {
 
-RawReply RawCall(const std::string& address, const std::string& method, const std::string& bytes) {
-  grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+RawReply RawCall(const std::string& address, const std::string& method, const std::string& bytes,
+                 const std::string& ca) {
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = ca;
+  grpc::GenericStub stub(grpc::CreateChannel(
+      address, ca.empty() ? grpc::InsecureChannelCredentials() : grpc::SslCredentials(tls)));
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(absl::Seconds(10)));
   const grpc::Slice slice(bytes);

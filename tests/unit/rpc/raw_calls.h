@@ -11,6 +11,8 @@ struct RawReply {
 };
 
 /// Calls `method` ("/package.Service/Method") with arbitrary bytes, through gRPC's generic stub.
-RawReply RawCall(const std::string& address, const std::string& method, const std::string& bytes);
+/// Over TLS where `ca` is given, which servers are then checked against; shows no certificate.
+RawReply RawCall(const std::string& address, const std::string& method, const std::string& bytes,
+                 const std::string& ca = "");
 
 }  // namespace weir::rpc

@@ -27,15 +27,30 @@ void BlockOperation::Begin(absl::Time now, absl::Time deadline) {
   remaining_ = state_.layout.blocks().size();
   for (std::size_t s = 0; s < windows_.size(); ++s) {
     const Link& link = state_.links[s];
-    windows_[s].Start(now);
+    windows_[s].Start();
     if (windows_[s].remaining() > 0 && !link.connected) {
       return Fail(now, Shard(s), absl::StatusCode::kUnavailable,
                   state_.NotConnected(Shard(s)).message());
     }
   }
-  for (std::size_t s = 0; s < windows_.size(); ++s) Pump(now, Shard(s));
   FinishIfDone();
 }
+
+void BlockOperation::Release(absl::Time now, BlockId first, BlockId end) {
+  if (!active_) return;
+  for (BlockId block = first; block < end; block = block.next()) {
+    window(state_.layout.block(block).shard).Release(now, state_.position(block));
+  }
+  for (std::size_t s = 0; s < windows_.size(); ++s) Pump(now, Shard(s));
+}
+
+std::size_t BlockOperation::held() const {
+  std::size_t sum = 0;
+  for (const BlockWindow& window : windows_) sum += window.held();
+  return sum;
+}
+
+void BlockOperation::Extend(absl::Time deadline) { deadline_ = std::max(deadline_, deadline); }
 
 BlockWindow* BlockOperation::WindowOf(ShardIndex shard, std::uint32_t block) {
   if (block >= state_.layout.blocks().size()) return nullptr;
@@ -85,7 +100,7 @@ void BlockOperation::Refuse(absl::Time now, ShardIndex shard, BlockId block, wir
       // The shard is behind us, or our view came while the answer was on its way.
       [[fallthrough]];
     case wire::Code::Busy:
-      news = refused.Delay(position, now + state_.options.busy_backoff);
+      news = refused.Delay(now, position, state_.backoff());
       break;
     case wire::Code::Fenced:
       return Fail(now, shard, absl::StatusCode::kFailedPrecondition,

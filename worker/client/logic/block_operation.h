@@ -16,7 +16,8 @@
 namespace weir::client {
 
 /// What a push and a pull have in common: every block of the layout is to be sent and answered,
-/// within each shard's credits and by one deadline.
+/// within each shard's credits and by one deadline. It begins with all blocks held; they are sent
+/// once they are released, in any order.
 class BlockOperation {
  public:
   /// `verb` ("push") stands in errors; a literal.
@@ -29,11 +30,19 @@ class BlockOperation {
   void OnTick(absl::Time now);
   absl::Time next_tick() const;
 
+  /// It may go on until `deadline`, if that is later than its own.
+  void Extend(absl::Time deadline);
+  absl::Time deadline() const { return deadline_; }
+
   bool active() const { return active_; }
+  /// Blocks that were not released yet.
+  std::size_t held() const;
   const std::optional<absl::Status>& result() const { return result_; }
 
  protected:
   void Begin(absl::Time now, absl::Time deadline);
+  /// The blocks from `first` up to `end` are to be sent.
+  void Release(absl::Time now, BlockId first, BlockId end);
   BlockWindow& window(ShardIndex shard) { return windows_[shard.value()]; }
   /// The window of `block` if a message of `shard` may speak of it; else null.
   BlockWindow* WindowOf(ShardIndex shard, std::uint32_t block);

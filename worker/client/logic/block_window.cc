@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
@@ -15,23 +16,32 @@ bool BlockWindow::IsActive(State state) {
   return state == State::kUnderWay || state == State::kDelayed || state == State::kAwaitingView;
 }
 
-void BlockWindow::Start(absl::Time now) {
+void BlockWindow::Start() {
   Stop();
-  remaining_ = entries_.size();
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].reading) {
-      entries_[i].due = now;
-      Enter(i, State::kDelayed);
-    } else {
-      MakeReady(i);
-    }
+  remaining_ = held_ = entries_.size();
+  for (Entry& entry : entries_) {
+    entry.state = State::kHeld;
+    entry.refusals = 0;
   }
+}
+
+bool BlockWindow::Release(absl::Time now, std::size_t position) {
+  Entry& entry = entries_[position];
+  if (entry.state != State::kHeld) return false;
+  --held_;
+  if (entry.reading) {
+    entry.due = now;
+    Enter(position, State::kDelayed);
+  } else {
+    MakeReady(position);
+  }
+  return true;
 }
 
 void BlockWindow::Stop() {
   active_.clear();
   ring_first_ = ring_size_ = 0;
-  remaining_ = 0;
+  remaining_ = held_ = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     entries_[i].state = State::kIdle;
     SettleCredit(i);
@@ -87,16 +97,19 @@ void BlockWindow::BytesRead(absl::Time now, std::size_t position) {
 
 bool BlockWindow::Finish(std::size_t position) {
   const State state = entries_[position].state;
-  if (state == State::kDone || state == State::kIdle) return false;
+  // Nobody asked for what is held: such an answer is not to be believed.
+  if (state == State::kDone || state == State::kIdle || state == State::kHeld) return false;
   Enter(position, State::kDone);
   --remaining_;
   SettleCredit(position);
   return true;
 }
 
-bool BlockWindow::Delay(std::size_t position, absl::Time until) {
-  if (entries_[position].state != State::kUnderWay) return false;
-  entries_[position].due = until;
+bool BlockWindow::Delay(absl::Time now, std::size_t position, const Backoff& backoff) {
+  Entry& entry = entries_[position];
+  if (entry.state != State::kUnderWay) return false;
+  if (entry.refusals < std::numeric_limits<std::uint8_t>::max()) ++entry.refusals;
+  entry.due = now + backoff.After(entry.refusals);
   Enter(position, State::kDelayed);
   SettleCredit(position);
   return true;
@@ -114,6 +127,7 @@ void BlockWindow::ViewCame(absl::Time now) {
   for (std::size_t i = active_.size(); i-- > 0;) {
     const std::size_t position = active_[i];
     Entry& entry = entries_[position];
+    entry.refusals = 0;
     if (entry.state != State::kAwaitingView) continue;
     if (entry.reading) {
       entry.due = now;
@@ -207,6 +221,7 @@ std::string BlockWindow::Describe() const {
   add(count(State::kDelayed), "refused for now");
   add(count(State::kAwaitingView), "waiting for a view");
   add(count(State::kReady), "not sent yet");
+  add(count(State::kHeld), "held back");
   if (remaining_ == 0) add(reading_, "still being sent");
   return text;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "worker/client/logic/backoff.h"
 
 namespace weir::client {
 
@@ -31,11 +32,16 @@ class BlockWindow {
   int used() const { return used_; }
   /// Blocks that are not done.
   std::size_t remaining() const { return remaining_; }
+  /// Blocks that wait for Release.
+  std::size_t held() const { return held_; }
   /// Blocks whose bytes are being read.
   int reading() const { return reading_; }
 
-  /// A new operation: every block is to be sent, those being read as soon as they were.
-  void Start(absl::Time now);
+  /// A new operation: every block is held until Release.
+  void Start();
+  /// A held block is to be sent; if its bytes are still being read, as soon as they were. Whether
+  /// it was held.
+  bool Release(absl::Time now, std::size_t position);
   /// The operation is over: nothing is due any more.
   void Stop();
 
@@ -49,7 +55,8 @@ class BlockWindow {
   /// Whether the block was not done before.
   bool Finish(std::size_t position);
   // Refusals. False, and no change, if the block is not under way (a late or repeated answer).
-  bool Delay(std::size_t position, absl::Time until);
+  /// It is sent again after `backoff`, which grows with each refusal until a new view comes.
+  bool Delay(absl::Time now, std::size_t position, const Backoff& backoff);
   bool AwaitView(std::size_t position);
 
   /// Readies the blocks that wait for a view. O(under way).
@@ -65,11 +72,20 @@ class BlockWindow {
   std::string Describe() const;
 
  private:
-  enum class State : std::uint8_t { kIdle, kReady, kUnderWay, kDelayed, kAwaitingView, kDone };
+  enum class State : std::uint8_t {
+    kIdle,
+    kHeld,
+    kReady,
+    kUnderWay,
+    kDelayed,
+    kAwaitingView,
+    kDone
+  };
   struct Entry {
     State state = State::kIdle;
     bool reading = false;
     bool holds_credit = false;
+    std::uint8_t refusals = 0;    // in a row
     std::uint32_t active_at = 0;  // in active_, for the three states in the middle
     absl::Time due;
   };
@@ -90,6 +106,7 @@ class BlockWindow {
   std::size_t ring_first_ = 0;
   std::size_t ring_size_ = 0;
   std::size_t remaining_ = 0;
+  std::size_t held_ = 0;
   int credits_ = 1;
   int used_ = 0;
   int reading_ = 0;

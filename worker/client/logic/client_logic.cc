@@ -5,6 +5,8 @@
 #include "worker/client/logic/client_state.h"
 #include "worker/client/logic/pull_operation.h"
 #include "worker/client/logic/push_operation.h"
+#include "worker/client/logic/step_exchange.h"
+#include "worker/client/logic/step_operation.h"
 #include "worker/client/logic/ticket_operation.h"
 
 namespace weir {
@@ -12,12 +14,25 @@ namespace weir {
 class ClientLogic::Impl {
  public:
   Impl(const Layout& layout, const ClientLogicOptions& options, ClientOutput& output)
-      : state(layout, options, output), push(state), pull(state), ticket(state) {}
+      : state(layout, options, output),
+        push(state),
+        pull(state),
+        ticket(state),
+        exchange(state, push, pull),
+        next_step(state, ticket, pull) {}
+
+  // What ends one operation may be what another waits for.
+  void Proceed(absl::Time now) {
+    exchange.Proceed(now);
+    next_step.Proceed(now);
+  }
 
   client::ClientState state;
   client::PushOperation push;
   client::PullOperation pull;
   client::TicketOperation ticket;
+  client::StepExchange exchange;
+  client::StepOperation next_step;
 };
 
 ClientLogic::ClientLogic(const Layout& layout, const ClientLogicOptions& options,
@@ -38,6 +53,7 @@ void ClientLogic::OnView(absl::Time now, ViewNumber view) {
   impl_->push.OnView(now);
   impl_->pull.OnView(now);
   impl_->ticket.OnView(now);
+  impl_->Proceed(now);
 }
 
 void ClientLogic::StartPush(absl::Time now, Step step, absl::Time deadline) {
@@ -53,26 +69,66 @@ void ClientLogic::StartTicket(absl::Time now, std::optional<Step> completed,
   impl_->ticket.Start(now, completed, action, deadline);
 }
 
+void ClientLogic::StartNextStep(absl::Time now, std::optional<Step> completed, NextWeights weights,
+                                absl::Duration patience) {
+  impl_->next_step.Start(now, completed, weights, patience);
+}
+
+void ClientLogic::Interrupt() { impl_->next_step.Interrupt(); }
+
+void ClientLogic::StartExchange(absl::Time now, Step step, absl::Time deadline) {
+  impl_->exchange.Start(now, step, deadline);
+}
+
+bool ClientLogic::GradientReady(absl::Time now, std::size_t tensor) {
+  return impl_->exchange.GradientReady(now, tensor);
+}
+
+bool ClientLogic::all_gradients_ready() const { return impl_->exchange.all_ready(); }
+bool ClientLogic::GradientIsReady(std::size_t tensor) const {
+  return impl_->exchange.GradientIsReady(tensor);
+}
+bool ClientLogic::WeightsHere(std::size_t tensor) const {
+  return impl_->exchange.WeightsHere(tensor);
+}
+void ClientLogic::CancelExchange(absl::Time now) { impl_->exchange.Cancel(now); }
+
+void ClientLogic::ExtendDeadlines(absl::Time deadline) {
+  impl_->push.Extend(deadline);
+  impl_->pull.Extend(deadline);
+}
+
 std::optional<absl::Status> ClientLogic::push_result() const { return impl_->push.result(); }
 std::optional<absl::Status> ClientLogic::pull_result() const { return impl_->pull.result(); }
 std::optional<absl::StatusOr<TicketResult>> ClientLogic::ticket_result() const {
   return impl_->ticket.result();
 }
+std::optional<absl::StatusOr<TicketResult>> ClientLogic::next_step_result() const {
+  return impl_->next_step.result();
+}
 
 void ClientLogic::OnPushAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack) {
-  impl_->push.OnAck(now, shard, ack);
+  if (const auto block = impl_->push.OnAck(now, shard, ack)) {
+    impl_->exchange.OnAcknowledged(now, *block);
+  }
+  impl_->Proceed(now);
 }
 
 void ClientLogic::OnPullBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header,
                               ByteSpan payload) {
   impl_->pull.OnBlock(now, shard, header, payload);
+  impl_->Proceed(now);
 }
 
 void ClientLogic::OnTicketReply(absl::Time now, ShardIndex shard, const wire::TicketReply& reply) {
   impl_->ticket.OnReply(now, shard, reply);
+  impl_->Proceed(now);
 }
 
-void ClientLogic::OnPushSent(absl::Time now, BlockId block) { impl_->push.OnSent(now, block); }
+void ClientLogic::OnPushSent(absl::Time now, BlockId block) {
+  impl_->push.OnSent(now, block);
+  impl_->Proceed(now);
+}
 
 void ClientLogic::OnPeerDown(absl::Time now, ShardIndex shard, const absl::Status& why) {
   client::Link& link = impl_->state.links[shard.value()];
@@ -81,24 +137,29 @@ void ClientLogic::OnPeerDown(absl::Time now, ShardIndex shard, const absl::Statu
   impl_->push.OnPeerDown(now, shard, why);
   impl_->pull.OnPeerDown(now, shard, why);
   impl_->ticket.OnPeerDown(now, shard, why);
+  impl_->Proceed(now);
 }
 
 void ClientLogic::Abort(absl::Time now, const absl::Status& why) {
   impl_->push.Abort(now, why);
   impl_->pull.Abort(now, why);
   impl_->ticket.Abort(why);
+  impl_->Proceed(now);
 }
 
 void ClientLogic::OnTick(absl::Time now) {
   impl_->push.OnTick(now);
   impl_->pull.OnTick(now);
   impl_->ticket.OnTick(now);
+  impl_->Proceed(now);
 }
 
 absl::Time ClientLogic::next_tick() const {
   return std::min({impl_->push.next_tick(), impl_->pull.next_tick(), impl_->ticket.next_tick()});
 }
 
+std::uint64_t ClientLogic::ticket_renewals() const { return impl_->next_step.renewals(); }
+RequestId ClientLogic::pull_request() const { return impl_->pull.request(); }
 Version ClientLogic::version(BlockId block) const { return impl_->state.versions[block.value()]; }
 WorkerClock ClientLogic::clock() const { return impl_->push.clock(); }
 std::uint64_t ClientLogic::pushes_acknowledged() const { return impl_->push.acknowledged(); }

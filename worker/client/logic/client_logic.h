@@ -32,7 +32,12 @@ struct ClientLogicOptions {
   WorkerIndex worker;
   Incarnation incarnation;
   absl::Duration retry_after = absl::Seconds(2);  ///< a request unanswered so long is sent again
+  /// A refusal that may pass (busy, or a shard behind in views) is followed by another attempt
+  /// after this long; each further one in a row doubles it, up to `busy_backoff_most`.
   absl::Duration busy_backoff = absl::Milliseconds(2);
+  absl::Duration busy_backoff_most = absl::Milliseconds(100);
+  /// Weights that were pulled this long before the step's ticket was granted are pulled again.
+  absl::Duration stale_after = absl::Milliseconds(20);
   /// By shard, for errors: tasks may have other numbers than shards. Empty: "ps 0", "ps 1", ...
   std::vector<std::string> shard_names;
 };
@@ -50,6 +55,13 @@ struct TicketResult {
   Step step;  ///< Granted: the step to take; else the global step
 };
 
+/// Where the next step's weights come from.
+enum class NextWeights {
+  kPullAll,   ///< a pull of everything
+  kFollowed,  ///< the pull that followed the last exchange, which must have ended well
+  kNone,      ///< they are not wanted
+};
+
 /// The logic of one worker's pushes, pulls and tickets: at most one of each at a time. Sends within
 /// its credits, repeats what is not answered, survives repetition, loss and reordering, and ends
 /// every operation by its deadline. No I/O, no clock, no threads.
@@ -65,13 +77,41 @@ class ClientLogic {
   void OnConnected(ShardIndex shard, const ShardLink& link);
   void OnView(absl::Time now, ViewNumber view);
 
-  // An operation of the same kind must not be under way. It needs every shard connected. A result
-  // stays until the next start.
+  // A push or ticket request must not be under way when the next one starts; a pull that is ends
+  // where it stands. Each needs every shard connected. A result stays until the next start.
   void StartPush(absl::Time now, Step step, absl::Time deadline);
   void StartPull(absl::Time now, absl::Time deadline);
   /// `completed`: the step that the last push was for, once acknowledged; or nothing.
   void StartTicket(absl::Time now, std::optional<Step> completed, wire::TicketAction action,
                    absl::Time deadline);
+
+  /// The way to the next step: its ticket and its weights, under way together. Ends with the
+  /// ticket, however long that takes (a request that is not answered for `patience` is made anew),
+  /// or with the pull's error; the pull may go on. It uses StartTicket and StartPull.
+  void StartNextStep(absl::Time now, std::optional<Step> completed, NextWeights weights,
+                     absl::Duration patience);
+  /// Ends a StartNextStep that is under way with kCancelled. Its ticket may have been granted all
+  /// the same: Release gives it back.
+  void Interrupt();
+  std::uint64_t ticket_renewals() const;  ///< requests made anew
+
+  /// A push of step `step`'s gradients as they become ready, and behind it, block by block, the
+  /// pull of the next step's weights. It may start while the step's own pull is under way.
+  /// push_result is its result, and pull_result the next pull's.
+  void StartExchange(absl::Time now, Step step, absl::Time deadline);
+  /// The gradient of `tensor` is final, and its weights are read no more. Sends what the credits
+  /// allow. False, and no effect, when that was said before, or no exchange is under way.
+  bool GradientReady(absl::Time now, std::size_t tensor);
+  bool all_gradients_ready() const;
+  bool GradientIsReady(std::size_t tensor) const;
+  /// Whether the weights of `tensor` are those of the exchange's step: delivered, and its gradient
+  /// not ready yet.
+  bool WeightsHere(std::size_t tensor) const;
+  /// Ends an exchange of which no gradient was ready yet, and what waits for it, with kCancelled.
+  void CancelExchange(absl::Time now);
+  /// Pushes and pulls under way may go on until `deadline`. For a caller that was busy elsewhere:
+  /// its own time does not count.
+  void ExtendDeadlines(absl::Time deadline);
 
   // Empty while under way. Errors: kDeadlineExceeded (outcome unknown), kUnavailable (peer down),
   // kFailedPrecondition (fenced), kInvalidArgument (refused by the shard); each names shard, block
@@ -79,6 +119,7 @@ class ClientLogic {
   std::optional<absl::Status> push_result() const;
   std::optional<absl::Status> pull_result() const;
   std::optional<absl::StatusOr<TicketResult>> ticket_result() const;
+  std::optional<absl::StatusOr<TicketResult>> next_step_result() const;
 
   // Messages from `shard`, of the connection that OnConnected named. Headers are not trusted:
   // what does not fit is counted and dropped.
@@ -96,6 +137,7 @@ class ClientLogic {
   void OnTick(absl::Time now);
   absl::Time next_tick() const;
 
+  RequestId pull_request() const;        ///< of the pull under way, or the last
   Version version(BlockId block) const;  ///< as last pulled
   WorkerClock clock() const;             ///< completed pushes
   std::uint64_t pushes_acknowledged() const;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "common/base/ids.h"
 #include "common/model/layout.h"
+#include "worker/client/logic/backoff.h"
 #include "worker/client/logic/client_logic.h"
 
 namespace weir::client {
@@ -29,6 +30,11 @@ struct ClientState {
   BlockId block_at(ShardIndex shard, std::size_t position) const {
     return layout.blocks_of(shard)[position];
   }
+  /// One past the last block.
+  BlockId end_block() const { return BlockId(static_cast<std::uint32_t>(positions.size())); }
+  /// The blocks of a tensor are those from its first one up to that of the next tensor.
+  BlockId first_block(std::size_t tensor) const { return BlockId(first_blocks[tensor]); }
+  Backoff backoff() const { return {options.busy_backoff, options.busy_backoff_most}; }
   absl::Status NotConnected(ShardIndex shard) const;
   std::string NameOf(ShardIndex shard) const;
 
@@ -36,9 +42,10 @@ struct ClientState {
   const ClientLogicOptions options;
   ClientOutput& output;
   ViewNumber view;
-  std::vector<Link> links;               ///< by shard
-  std::vector<std::uint32_t> positions;  ///< by block
-  std::vector<Version> versions;         ///< by block, as last pulled
+  std::vector<Link> links;                  ///< by shard
+  std::vector<std::uint32_t> positions;     ///< by block
+  std::vector<std::uint32_t> first_blocks;  ///< by tensor, and one more for the end
+  std::vector<Version> versions;            ///< by block, as last pulled
   std::uint64_t dropped = 0;
 };
 

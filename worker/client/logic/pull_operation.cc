@@ -1,14 +1,24 @@
 #include "worker/client/logic/pull_operation.h"
 
-#include <cassert>
-
 namespace weir::client {
 
+PullOperation::PullOperation(ClientState& state)
+    : BlockOperation(state, "pull"), missing_(state.layout.tensors().size()) {}
+
 void PullOperation::Start(absl::Time now, absl::Time deadline) {
-  assert(!active());
+  StartHeld(now, deadline);
+  Release(now, BlockId(0), state_.end_block());
+}
+
+void PullOperation::StartHeld(absl::Time now, absl::Time deadline) {
   request_ = request_.next();
+  for (std::size_t t = 0; t < missing_.size(); ++t) {
+    missing_[t] = state_.first_block(t + 1).value() - state_.first_block(t).value();
+  }
   Begin(now, deadline);
 }
+
+void PullOperation::Ask(absl::Time now, BlockId block) { Release(now, block, block.next()); }
 
 void PullOperation::Send(ShardIndex shard, BlockRun run) {
   state_.output.SendPull(
@@ -42,6 +52,7 @@ void PullOperation::OnBlock(absl::Time now, ShardIndex shard, const wire::PullBl
     return;
   }
   state_.versions[block.value()] = Version(header.version());
+  --missing_[state_.layout.block(block).tensor];
   state_.output.DeliverBlock(block, Version(header.version()), payload);
   Pump(now, shard);
   FinishIfDone();

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "common/base/bytes.h"
 #include "worker/client/logic/block_operation.h"
@@ -10,12 +12,19 @@ namespace weir::client {
 /// One pull at a time: every block from its shard, each whole and delivered once.
 class PullOperation final : public BlockOperation {
  public:
-  explicit PullOperation(ClientState& state) : BlockOperation(state, "pull") {}
+  explicit PullOperation(ClientState& state);
 
   void OnConnected(ShardIndex shard) {
     window(shard).set_credits(state_.links[shard.value()].link.pull_credits);
   }
+  /// Asks for every block. A pull that is under way ends: what still comes of it is dropped.
   void Start(absl::Time now, absl::Time deadline);
+  /// The same, but asks for no block before Ask.
+  void StartHeld(absl::Time now, absl::Time deadline);
+  void Ask(absl::Time now, BlockId block);
+  /// Whether every block of `tensor` was delivered since the start.
+  bool Here(std::size_t tensor) const { return missing_[tensor] == 0; }
+  RequestId request() const { return request_; }
   void OnBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header, ByteSpan payload);
 
  private:
@@ -26,6 +35,7 @@ class PullOperation final : public BlockOperation {
   bool Fits(ShardIndex shard, const wire::PullBlock& header, ByteSpan payload);
 
   RequestId request_;
+  std::vector<std::uint32_t> missing_;  // by tensor: its blocks that were not delivered
 };
 
 }  // namespace weir::client

@@ -8,11 +8,22 @@ PushOperation::PushOperation(ClientState& state)
     : BlockOperation(state, "push"), base_versions_(state.versions.size()) {}
 
 void PushOperation::Start(absl::Time now, Step step, absl::Time deadline) {
+  StartHeld(now, step, deadline);
+  GradientsReady(now, BlockId(0), state_.end_block());
+}
+
+void PushOperation::StartHeld(absl::Time now, Step step, absl::Time deadline) {
   assert(!active());
   sequence_ = sequence_.next();
   step_ = step;
-  base_versions_ = state_.versions;
   Begin(now, deadline);
+}
+
+void PushOperation::GradientsReady(absl::Time now, BlockId first, BlockId end) {
+  for (BlockId block = first; block < end; block = block.next()) {
+    base_versions_[block.value()] = state_.versions[block.value()];
+  }
+  Release(now, first, end);
 }
 
 void PushOperation::Send(ShardIndex shard, BlockRun run) {
@@ -27,24 +38,27 @@ void PushOperation::Send(ShardIndex shard, BlockRun run) {
                              clock_.next().value(), blocks_here, options.worker.value(), 0, 0));
 }
 
-void PushOperation::OnAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack) {
+std::optional<BlockId> PushOperation::OnAck(absl::Time now, ShardIndex shard,
+                                            const wire::PushAck& ack) {
   const bool fits = active() && state_.Knows(shard, ack.session()) &&
                     ack.sequence() == sequence_.value() && ack.code() <= wire::Code::MAX &&
                     WindowOf(shard, ack.block()) != nullptr;
   if (!fits) {
     ++state_.dropped;
-    return;
+    return std::nullopt;
   }
   const BlockId block(ack.block());
   if (ack.code() != wire::Code::Ok) {
-    return Refuse(now, shard, block, ack.code(), ViewNumber(ack.view()));
+    Refuse(now, shard, block, ack.code(), ViewNumber(ack.view()));
+    return std::nullopt;
   }
   if (!Finish(shard, block)) {
     ++state_.dropped;
-    return;
+    return std::nullopt;
   }
   Pump(now, shard);
   FinishIfDone();
+  return block;
 }
 
 void PushOperation::OnSent(absl::Time now, BlockId block) {

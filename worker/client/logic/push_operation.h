@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "worker/client/logic/block_operation.h"
 
 namespace weir::client {
 
-/// One push at a time: each block's gradient to its shard, done when all are acknowledged and no
-/// send reads the gradients any more.
+/// One push at a time: each block's gradient to its shard, once it exists; done when all are
+/// acknowledged and no send reads the gradients any more.
 class PushOperation final : public BlockOperation {
  public:
   explicit PushOperation(ClientState& state);
@@ -16,8 +17,15 @@ class PushOperation final : public BlockOperation {
   void OnConnected(ShardIndex shard) {
     window(shard).set_credits(state_.links[shard.value()].link.push_credits);
   }
+  /// A push of gradients that all exist already.
   void Start(absl::Time now, Step step, absl::Time deadline);
-  void OnAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack);
+  /// A push whose gradients are yet to be computed.
+  void StartHeld(absl::Time now, Step step, absl::Time deadline);
+  /// The gradient of the blocks from `first` up to `end`, computed from the versions pulled last,
+  /// exists.
+  void GradientsReady(absl::Time now, BlockId first, BlockId end);
+  /// The block that is now acknowledged and was not before, if there is one.
+  std::optional<BlockId> OnAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack);
   void OnSent(absl::Time now, BlockId block);
 
   int sends_outstanding() const { return reading(); }
@@ -33,7 +41,7 @@ class PushOperation final : public BlockOperation {
   Step step_;
   WorkerClock clock_;
   std::uint64_t acknowledged_ = 0;
-  // As at the push's start: a pull that goes on meanwhile is not what the gradient came from.
+  // As when each gradient was ready: what is pulled later is not what it came from.
   std::vector<Version> base_versions_;
 };
 

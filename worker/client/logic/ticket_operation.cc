@@ -14,6 +14,8 @@ void TicketOperation::Start(absl::Time now, std::optional<Step> completed,
   assert(!active_);
   active_ = true;
   awaiting_view_ = false;
+  expired_ = false;
+  refusals_ = 0;
   result_.reset();
   request_ = request_.next();
   completed_ = completed.value_or(Step(0));
@@ -65,11 +67,12 @@ void TicketOperation::Refused(absl::Time now, ViewNumber view) {
   if (view > state_.view) {
     awaiting_view_ = true;
   } else {
-    due_ = now + state_.options.busy_backoff;
+    due_ = now + state_.backoff().After(++refusals_);
   }
 }
 
 void TicketOperation::OnView(absl::Time now) {
+  refusals_ = 0;
   if (active_ && awaiting_view_) Send(now);
 }
 
@@ -84,6 +87,7 @@ void TicketOperation::Abort(const absl::Status& why) {
 void TicketOperation::OnTick(absl::Time now) {
   if (!active_) return;
   if (now >= deadline_) {
+    expired_ = true;
     return Fail(now, absl::StatusCode::kDeadlineExceeded, "not answered by the deadline");
   }
   if (!awaiting_view_ && now >= due_) Send(now);

@@ -30,6 +30,8 @@ class TicketOperation {
   void OnTick(absl::Time now);
   absl::Time next_tick() const;
 
+  /// Whether it ended by its own deadline. (An Abort may bring the same code.)
+  bool expired() const { return expired_; }
   const std::optional<absl::StatusOr<TicketResult>>& result() const { return result_; }
 
  private:
@@ -41,6 +43,8 @@ class TicketOperation {
   ClientState& state_;
   bool active_ = false;
   bool awaiting_view_ = false;
+  bool expired_ = false;
+  int refusals_ = 0;  // in a row
   RequestId request_;
   Step completed_;
   wire::TicketAction action_ = wire::TicketAction::Next;

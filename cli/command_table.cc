@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/train/options.h"
+#include "cli/commands.h"
+#include "cli/status_arguments.h"
+#include "common/config/options.h"
+#include "common/net/ucx/version.h"
+
+namespace weir::cli {
+namespace {
+
+int Version(std::span<const std::string>) {
+  std::printf("weir %s, UCX %s\n", WEIR_VERSION, net::UcxVersion().c_str());
+  return 0;
+}
+
+}  // namespace
+
+const std::vector<Command>& Commands() {
+  static const auto* commands = new std::vector<Command>{
+      {"local", "[FLAGS] [-- PROGRAM [ARGUMENTS]]",
+       "a whole cluster on this machine: chief, ps, workers, evaluator", Local, LocalFlagTexts},
+      {"run", "[FLAGS]", "one role of a cluster, as TF_CONFIG says", Run, RunFlagTexts},
+      {"status", "--chief HOST:PORT [FLAGS]", "what a running job is doing", Status,
+       StatusFlagTexts},
+      {"checkpoint", "ls|show|verify|diff|export|import ...", "look at checkpoints, move them",
+       Checkpoint, nullptr},
+      {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
+       Config, ConfigFlagTexts},
+      {"bench", "train [FLAGS]", "a worker's steps/s with and without parameter servers", Bench,
+       bench::TrainBenchFlagTexts},
+      {"version", "", "this program's version and its UCX's", Version, nullptr},
+  };
+  return *commands;
+}
+
+std::string HelpOf(const std::string& name) {
+  const auto command = std::ranges::find(Commands(), name, &Command::name);
+  if (command == Commands().end()) return "";
+  std::string text =
+      absl::StrFormat("usage: weir %s%s%s\n%s\n", name, command->synopsis.empty() ? "" : " ",
+                      command->synopsis, command->summary);
+  if (command->flags != nullptr) absl::StrAppend(&text, FlagsHelp(command->flags()));
+  return text;
+}
+
+}  // namespace weir::cli

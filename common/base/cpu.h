@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace weir {
+
+/// The CPUs that this thread may run on, in order.
+std::vector<int> AllowedCpus();
+
+/// Lets the calling thread, and those that it starts, run on `cpu` only.
+/// Errors: kInvalidArgument (exit 2) for one that it may not use.
+absl::Status PinToCpu(int cpu);
+
+}  // namespace weir

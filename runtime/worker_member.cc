@@ -1,0 +1,229 @@
+#include "runtime/worker_member.h"
+
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "common/config/choice_flags.h"
+#include "common/net/ucx/version.h"
+#include "common/rpc/client.h"
+#include "weir/exit_code.h"
+
+namespace weir {
+namespace {
+
+/// Calls each shard's ps at the address that the view gives; one channel each, kept.
+class ShardCaller {
+ public:
+  ShardCaller(const RoleSetup& setup, const wire::ViewT& view) {
+    std::map<std::uint32_t, std::string> addresses;
+    for (const auto& member : view.members) {
+      if (member->role == wire::Role::Ps) addresses[member->index] = member->address;
+    }
+    for (const auto& [index, address] : addresses) {
+      clients_.push_back(rpc::ShardClient::Create({.address = address,
+                                                   .peer = absl::StrCat("ps ", index),
+                                                   .token = setup.options.token,
+                                                   .tls = setup.tls}));
+    }
+  }
+
+  absl::StatusOr<wire::ConnectReplyT> operator()(ShardIndex shard,
+                                                 const wire::ConnectRequestT& request) const {
+    if (shard.value() >= clients_.size()) return absl::UnavailableError("no ps serves it yet");
+    return clients_[shard.value()]->Connect(request, absl::Seconds(5));
+  }
+
+ private:
+  std::vector<std::shared_ptr<rpc::ShardClient>> clients_;
+};
+
+}  // namespace
+
+WorkerMember::WorkerMember(RoleSetup setup, bool (*interrupted)())
+    : setup_(std::move(setup)), interrupted_(interrupted) {}
+
+// The session first: it calls this.
+WorkerMember::~WorkerMember() { session_.reset(); }
+
+absl::Status WorkerMember::Join() {
+  const wire::JoinRequestT join = JoinRequestOf(setup_);
+  incarnation_ = Incarnation(join.incarnation);
+  WEIR_ASSIGN_OR_RETURN(session_, Session::Join({.chief_address = setup_.cluster.chief_address(),
+                                                 .token = setup_.options.token,
+                                                 .tls = setup_.tls,
+                                                 .join = join,
+                                                 .start_deadline = setup_.options.start_deadline},
+                                                interrupted_));
+  if (setup_.external() && setup_.options.transport == TransportChoice::kAuto) {
+    WEIR_RETURN_IF_ERROR(
+        WithExitCode(TransportValue(setup_.options.transport).set(session_->welcome().transport),
+                     ExitCode::kBadUsage));
+  }
+  return session_->Start(this);
+}
+
+absl::StatusOr<DataClient*> WorkerMember::Connect() {
+  WEIR_ASSIGN_OR_RETURN(const wire::ViewT view, WaitUntilReady());
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<DataClient> client, ConnectToShards(view));
+  MutexLock lock(&mutex_);
+  client_ = std::move(client);
+  // Whatever came while the connections were made.
+  if (inbox_.view.has_value()) client_->OnView(ViewNumber(inbox_.view->number));
+  if (inbox_.end.has_value()) client_->Abort(absl::UnavailableError(inbox_.end->reason));
+  if (interrupted()) client_->Interrupt();
+  return client_.get();
+}
+
+void WorkerMember::Disconnect() {
+  std::unique_ptr<DataClient> client;
+  MutexLock lock(&mutex_);
+  client.swap(client_);
+}
+
+absl::StatusOr<wire::ViewT> WorkerMember::WaitUntilReady() {
+  MutexLock lock(&mutex_);
+  while (true) {
+    if (inbox_.end.has_value()) {
+      return WithExitCode(absl::UnavailableError(inbox_.end->reason),
+                          static_cast<ExitCode>(inbox_.end->exit_code));
+    }
+    if (interrupted()) {
+      return WithExitCode(absl::CancelledError(Interrupted().reason), ExitCode::kDone);
+    }
+    if (inbox_.view.has_value() && inbox_.view->ready) return *inbox_.view;
+    changed_.WaitFor(&mutex_, absl::Seconds(1));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<DataClient>> WorkerMember::ConnectToShards(const wire::ViewT& view) {
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup_));
+  DataClientOptions options;
+  options.worker = WorkerIndex(static_cast<std::uint16_t>(setup_.task.index));
+  options.incarnation = incarnation_;
+  options.view = ViewNumber(view.number);
+  options.host_id = HostId();
+  options.transport_kind = TransportKind(setup_);
+  options.ucx_version = net::UcxVersion();
+  for (const auto& [index, address] : setup_.cluster.ps) {
+    options.shard_names.push_back(Task{RoleType::kPs, index}.ToString());
+  }
+  const ShardCaller caller(setup_, view);
+  // There is nobody to Abort before there is a client, so each attempt looks first.
+  const auto connector =
+      [&](ShardIndex shard,
+          const wire::ConnectRequestT& request) -> absl::StatusOr<wire::ConnectReplyT> {
+    if (MustEnd()) return absl::CancelledError("the job ended while the worker connected to it");
+    return caller(shard, request);
+  };
+  return DataClient::Connect(*setup_.layout, options, std::move(transport), connector);
+}
+
+void WorkerMember::Report(wire::MemberBodyUnion body) {
+  if (!session_->Send(std::move(body))) LogDebug("a report to the chief was dropped");
+}
+
+void WorkerMember::ReportPaths() {
+  wire::PathsT paths;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [shard, path] : client_->paths()) {
+      auto used = std::make_unique<wire::PathUsedT>();
+      used->to_role = wire::Role::Ps;
+      used->to_index =
+          static_cast<std::uint32_t>(std::next(setup_.cluster.ps.begin(), shard.value())->first);
+      used->path = path;
+      LogInfo("path to ps ", used->to_index, ": ", path);
+      paths.paths.push_back(std::move(used));
+    }
+  }
+  wire::MemberBodyUnion body;
+  body.Set(std::move(paths));
+  Report(std::move(body));
+}
+
+void WorkerMember::ReportFinished(wire::FinishedT finished) {
+  LogInfo("finished after ", finished.steps, " steps of its own: ", finished.reason);
+  wire::MemberBodyUnion body;
+  body.Set(std::move(finished));
+  Report(std::move(body));
+}
+
+bool WorkerMember::MustEnd() {
+  MutexLock lock(&mutex_);
+  return inbox_.end.has_value() || interrupted();
+}
+
+WorkerMember::Next WorkerMember::WaitForNext() {
+  MutexLock lock(&mutex_);
+  while (true) {
+    if (inbox_.end.has_value()) return {.end = inbox_.end};
+    if (interrupted()) return {.end = Interrupted()};
+    if (!inbox_.evaluations.empty()) {
+      Next next{.evaluate = std::move(inbox_.evaluations.front())};
+      inbox_.evaluations.pop_front();
+      return next;
+    }
+    changed_.WaitFor(&mutex_, absl::Seconds(1));
+  }
+}
+
+RoleEnd WorkerMember::CauseOf(const absl::Status& failure) {
+  absl::Duration patience = absl::ZeroDuration();
+  if (session_ && ExitCodeOf(failure) == ExitCode::kPeerLost) {
+    patience = absl::Milliseconds(session_->welcome().lease_ms) + absl::Milliseconds(500);
+  }
+  const absl::Time give_up = MonotonicNow() + patience;
+  MutexLock lock(&mutex_);
+  while (!inbox_.end.has_value() && !interrupted() && MonotonicNow() < give_up) {
+    changed_.WaitFor(&mutex_, give_up - MonotonicNow());
+  }
+  return inbox_.end.has_value() ? *inbox_.end : EndOf(failure);
+}
+
+RoleEnd WorkerMember::Interrupted() const {
+  return {0, absl::StrCat(setup_.task.ToString(), " was told to stop; the others go on")};
+}
+
+void WorkerMember::Leave(const RoleEnd& end) {
+  if (session_) session_->Leave(end.exit_code, end.reason, absl::Seconds(2));
+}
+
+void WorkerMember::Wake() {
+  MutexLock lock(&mutex_);
+  if (client_ != nullptr && interrupted()) client_->Interrupt();
+  changed_.NotifyAll();
+}
+
+void WorkerMember::OnView(const wire::ViewT& view) {
+  MutexLock lock(&mutex_);
+  inbox_.view = view;
+  if (client_ != nullptr) client_->OnView(ViewNumber(view.number));
+  changed_.NotifyAll();
+}
+
+void WorkerMember::OnCommand(const wire::ChiefMessageT& message) {
+  const auto* evaluate = message.body.AsEvaluate();
+  if (evaluate == nullptr) return;
+  MutexLock lock(&mutex_);
+  inbox_.evaluations.push_back(*evaluate);
+  changed_.NotifyAll();
+}
+
+void WorkerMember::OnEnd(int exit_code, const std::string& reason) { SetEnd({exit_code, reason}); }
+
+void WorkerMember::OnLost(const absl::Status& why) { SetEnd(EndOf(why)); }
+
+void WorkerMember::SetEnd(RoleEnd end) {
+  MutexLock lock(&mutex_);
+  if (client_ != nullptr) client_->Abort(absl::UnavailableError(end.reason));
+  if (!inbox_.end.has_value()) inbox_.end = std::move(end);
+  changed_.NotifyAll();
+}
+
+}  // namespace weir

@@ -1,0 +1,210 @@
+#include "worker/client/client_engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/clock.h"
+#include "common/base/status_macros.h"
+#include "common/net/wire_message.h"
+
+namespace weir {
+namespace {
+
+// A token says which block's bytes were sent; header-only sends need none.
+constexpr std::uint64_t kHeaderOnly = ~std::uint64_t{0};
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
+// Who was away finds answers first, and then no request due that was answered long ago. But what
+// arrives without end must not keep a deadline from being seen.
+constexpr absl::Duration kTicksMayWait = absl::Milliseconds(100);
+
+}  // namespace
+
+ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& options,
+                           std::unique_ptr<net::Transport> transport)
+    : layout_(layout),
+      options_(options),
+      transport_(std::move(transport)),
+      logic_(layout,
+             {.worker = options.worker,
+              .incarnation = options.incarnation,
+              .shard_names = options.shard_names},
+             *this) {}
+
+// First of all the transport: it reports the sends that are still under way.
+ClientEngine::~ClientEngine() { transport_.reset(); }
+
+absl::Status ClientEngine::ConnectAll(const ShardConnector& connector) {
+  WEIR_ASSIGN_OR_RETURN(
+      links_, ShardConnections::Open(layout_, options_, *transport_, connector,
+                                     [this](absl::Duration pause) { return PauseFor(pause); }));
+  logic_.OnView(MonotonicNow(), options_.view);
+  for (int s = 0; s < layout_.shards(); ++s) {
+    const ShardIndex shard(static_cast<std::uint16_t>(s));
+    logic_.OnConnected(shard, links_.link(shard));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ParameterBuffer> ClientEngine::AllocateParameters() {
+  return ParameterBuffer::Create(layout_, *transport_);
+}
+
+void ClientEngine::SendPush(ShardIndex to, const wire::PushBlock& header) {
+  const BlockId block(header.block());
+  const std::span<const float> values = gradients_->block(layout_.block(block));
+  transport_->Send(links_.peer(to), static_cast<std::uint8_t>(wire::MessageType::PushBlock),
+                   AsBytes(header), std::as_bytes(values), gradients_->memory(),
+                   net::SendToken(block.value()));
+}
+
+void ClientEngine::SendPull(ShardIndex to, const wire::PullRequest& header) {
+  SendHeader(to, wire::MessageType::PullRequest, AsBytes(header));
+}
+
+void ClientEngine::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
+  SendHeader(to, wire::MessageType::TicketRequest, AsBytes(header));
+}
+
+void ClientEngine::SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header) {
+  transport_->Send(links_.peer(to), static_cast<std::uint8_t>(type), header, {}, nullptr,
+                   net::SendToken(kHeaderOnly));
+}
+
+void ClientEngine::DeliverBlock(BlockId block, Version, ByteSpan payload) {
+  if (weights_ == nullptr) return;
+  std::memcpy(weights_->block(layout_.block(block)).data(), payload.data(), payload.size());
+}
+
+void ClientEngine::OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) {
+  const absl::Time now = MonotonicNow();
+  switch (static_cast<wire::MessageType>(type)) {
+    case wire::MessageType::PushAck:
+      if (const auto ack = net::ReadHeader<wire::PushAck>(header)) {
+        if (const auto shard = links_.ShardOf(ack->session())) logic_.OnPushAck(now, *shard, *ack);
+      }
+      return;
+    case wire::MessageType::PullBlock:
+      if (const auto block = net::ReadHeader<wire::PullBlock>(header)) {
+        if (const auto shard = links_.ShardOf(block->session()))
+          logic_.OnPullBlock(now, *shard, *block, payload);
+      }
+      return;
+    case wire::MessageType::TicketReply:
+      if (const auto reply = net::ReadHeader<wire::TicketReply>(header)) {
+        if (const auto shard = links_.ShardOf(reply->session()))
+          logic_.OnTicketReply(now, *shard, *reply);
+      }
+      return;
+    default:
+      return;  // a shard sends nothing else; its own messages are not for a client
+  }
+}
+
+void ClientEngine::OnSent(net::SendToken token, const absl::Status&) {
+  // A failed send needs no other answer: the peer's end or the deadline follows.
+  if (token.value() != kHeaderOnly) {
+    logic_.OnPushSent(MonotonicNow(), BlockId(static_cast<std::uint32_t>(token.value())));
+  }
+}
+
+void ClientEngine::OnPeerDown(net::PeerId peer, const absl::Status& why) {
+  if (const auto shard = links_.ShardOfPeer(peer)) {
+    logic_.OnPeerDown(MonotonicNow(), *shard, why);
+    transport_->Disconnect(peer);
+  }
+}
+
+absl::Time ClientEngine::Enter() {
+  const absl::Time now = MonotonicNow();
+  logic_.ExtendDeadlines(now + options_.request_deadline);
+  return now;
+}
+
+bool ClientEngine::Progress() {
+  ReadMailbox(MonotonicNow());
+  return transport_->Progress(*this);
+}
+
+void ClientEngine::TickOrWait(bool busy, absl::Time entered) {
+  const absl::Time now = MonotonicNow();
+  const absl::Time tick = logic_.next_tick();
+  if (now >= tick) {
+    if (!busy || now >= entered + kTicksMayWait) logic_.OnTick(now);
+  } else if (!busy) {
+    transport_->Wait(std::min(tick - now, kLongestWait));
+  }
+}
+
+void ClientEngine::RunOnce() {
+  Enter();
+  if (Progress()) return;
+  if (const absl::Time now = MonotonicNow(); now >= logic_.next_tick()) logic_.OnTick(now);
+}
+
+void ClientEngine::Quiesce() {
+  links_.CloseAll(*transport_);
+  const absl::Time give_up = MonotonicNow() + absl::Seconds(5);
+  while (logic_.sends_outstanding() > 0 && MonotonicNow() < give_up) {
+    if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(10));
+  }
+}
+
+std::vector<std::pair<ShardIndex, std::string>> ClientEngine::paths() const {
+  return links_.Paths(*transport_);
+}
+
+void ClientEngine::OnView(ViewNumber view) {
+  {
+    MutexLock lock(&mailbox_mutex_);
+    new_view_ = std::max(new_view_, view);
+  }
+  transport_->Wake();
+}
+
+void ClientEngine::Abort(const absl::Status& why) {
+  {
+    MutexLock lock(&mailbox_mutex_);
+    if (aborted_.ok()) aborted_ = why;
+    mailbox_changed_.NotifyAll();
+  }
+  transport_->Wake();
+}
+
+void ClientEngine::Interrupt() {
+  {
+    MutexLock lock(&mailbox_mutex_);
+    interrupted_ = true;
+  }
+  transport_->Wake();
+}
+
+bool ClientEngine::interrupted() {
+  MutexLock lock(&mailbox_mutex_);
+  return interrupted_;
+}
+
+void ClientEngine::ReadMailbox(absl::Time now) {
+  ViewNumber view;
+  absl::Status aborted;
+  bool interrupted = false;
+  {
+    MutexLock lock(&mailbox_mutex_);
+    view = new_view_;
+    aborted = aborted_;
+    interrupted = interrupted_;
+  }
+  if (view > seen_view_) {
+    seen_view_ = view;
+    logic_.OnView(now, view);
+  }
+  if (!aborted.ok()) logic_.Abort(now, aborted);
+  if (interrupted) logic_.Interrupt();
+}
+
+absl::Status ClientEngine::PauseFor(absl::Duration pause) {
+  MutexLock lock(&mailbox_mutex_);
+  if (aborted_.ok()) mailbox_changed_.WaitFor(&mailbox_mutex_, pause);
+  return aborted_;
+}
+
+}  // namespace weir

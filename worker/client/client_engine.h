@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/model/layout.h"
+#include "common/net/transport.h"
+#include "worker/client/data_client.h"
+#include "worker/client/logic/client_logic.h"
+#include "worker/client/parameter_buffer.h"
+#include "worker/client/shard_connections.h"
+
+namespace weir {
+
+/// Connects ClientLogic to a transport: its actions become sends, arrivals become its events, and
+/// whoever waits drives both. Decides nothing.
+/// Threads: as DataClient.
+class ClientEngine final : private ClientOutput, private net::TransportEvents {
+ public:
+  ClientEngine(const Layout& layout, const DataClientOptions& options,
+               std::unique_ptr<net::Transport> transport);
+  ~ClientEngine() override;
+
+  absl::Status ConnectAll(const ShardConnector& connector);
+  absl::StatusOr<ParameterBuffer> AllocateParameters();
+
+  ClientLogic& logic() { return logic_; }
+  const ClientLogic& logic() const { return logic_; }
+  /// Where pushes are sent from, and where what is pulled goes; null: nobody wants it.
+  void PushFrom(const ParameterBuffer* gradients) { gradients_ = gradients; }
+  void PullInto(ParameterBuffer* weights) { weights_ = weights; }
+
+  /// Drives everything until `done()`, which some end of every operation must make true: each has
+  /// its deadline, counted from here.
+  template <typename Done>
+  void RunUntil(Done done);
+  /// Does what is ready now, and waits for nothing.
+  void RunOnce();
+  /// After a failed push its sends may still read the gradients: closes by force, and returns once
+  /// they have ended. No operation succeeds afterwards.
+  void Quiesce();
+
+  bool interrupted();
+  std::vector<std::pair<ShardIndex, std::string>> paths() const;
+  std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
+
+  // Any thread.
+  void OnView(ViewNumber view);
+  void Abort(const absl::Status& why);
+  void Interrupt();
+
+ private:
+  // ClientOutput
+  void SendPush(ShardIndex to, const wire::PushBlock& header) override;
+  void SendPull(ShardIndex to, const wire::PullRequest& header) override;
+  void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
+  void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
+  void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header);
+
+  // TransportEvents
+  void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override;
+  void OnSent(net::SendToken token, const absl::Status& status) override;
+  void OnPeerDown(net::PeerId peer, const absl::Status& why) override;
+
+  /// Starts a call of the owner's: how long it was elsewhere does not count against deadlines.
+  absl::Time Enter();
+  bool Progress();
+  void TickOrWait(bool busy, absl::Time entered);
+  void ReadMailbox(absl::Time now);
+  absl::Status PauseFor(absl::Duration pause);
+
+  const Layout& layout_;
+  const DataClientOptions options_;
+  std::unique_ptr<net::Transport> transport_;  // until the destructor
+  ClientLogic logic_;
+  ShardConnections links_;
+  const ParameterBuffer* gradients_ = nullptr;
+  ParameterBuffer* weights_ = nullptr;
+  ViewNumber seen_view_;
+
+  Mutex mailbox_mutex_;
+  CondVar mailbox_changed_;
+  ViewNumber new_view_ ABSL_GUARDED_BY(mailbox_mutex_);
+  absl::Status aborted_ ABSL_GUARDED_BY(mailbox_mutex_);
+  bool interrupted_ ABSL_GUARDED_BY(mailbox_mutex_) = false;
+};
+
+template <typename Done>
+void ClientEngine::RunUntil(Done done) {
+  const absl::Time entered = Enter();
+  while (true) {
+    const bool busy = Progress();
+    if (done()) return;
+    TickOrWait(busy, entered);
+  }
+}
+
+}  // namespace weir
