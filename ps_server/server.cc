@@ -13,10 +13,10 @@
 #include "common/base/log.h"
 #include "common/base/occurrences.h"
 #include "common/base/status_macros.h"
-#include "common/model/protocol.h"
 #include "common/net/wire_message.h"
 #include "ps_server/checkpoint_writer.h"
-#include "ps_server/peer_table.h"
+#include "ps_server/logic/admission.h"
+#include "ps_server/logic/connections.h"
 #include "ps_server/send_slab.h"
 #include "ps_server/shard_stats.h"
 
@@ -61,7 +61,11 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                memory_ ? memory_->bytes() : MutableByteSpan()),
         counters_(static_cast<int>(layout.blocks_of(options.shard.shard).size()),
                   options.shard.max_workers),
-        peers_(options.shard.max_workers),
+        admission_({.transport_kind = options.transport_kind,
+                    .ucx_version = options.ucx_version,
+                    .layout_fingerprint = layout.fingerprint(),
+                    .max_workers = options.shard.max_workers}),
+        connections_(options.shard.max_workers),
         answers_under_way_(static_cast<std::size_t>(options.shard.max_workers)),
         shard_(layout, options.shard, store_, counters_, *this),
         writer_(
@@ -88,7 +92,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   wire::ConnectReplyT Connect(const wire::ConnectRequestT& request) override {
     wire::ConnectReplyT reply = BlankReply();
-    if (std::string refusal = Refusal(request); !refusal.empty()) {
+    if (std::string refusal = admission_.RefusalOf(request); !refusal.empty()) {
       reply.reason = std::move(refusal);
       return reply;
     }
@@ -107,7 +111,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     std::vector<LiveWorker> workers;
     for (const auto& member : view.members) {
       if (member->role == wire::Role::Worker && member->state == "joined" &&
-          member->index < peers_.max_workers()) {
+          member->index < answers_under_way_.size()) {
         workers.push_back({WorkerIndex(static_cast<std::uint16_t>(member->index)),
                            Incarnation(member->incarnation)});
       }
@@ -163,6 +167,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       const bool busy = transport_->Progress(*this);
       const bool told = RunMailbox();
       ReturnOrphans();
+      CloseExpired();
       if (!busy && !told) transport_->Wait(absl::Seconds(1));
     }
     RunMailbox();
@@ -171,9 +176,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   // Sends read the shard's memory: close by force and see every one of them end before it goes.
   void Quiesce() {
-    for (std::size_t w = 0; w < peers_.max_workers(); ++w) {
-      Disconnect(WorkerIndex(static_cast<std::uint16_t>(w)));
-    }
+    for (const Connection& connection : connections_.All()) Close(connection);
     const absl::Time give_up = MonotonicNow() + absl::Seconds(5);
     while (sends_.in_use() > 0 && MonotonicNow() < give_up) {
       if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(10));
@@ -234,42 +237,12 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     return reply;
   }
 
-  /// Why this worker can never be let in; empty when it may.
-  std::string Refusal(const wire::ConnectRequestT& request) const {
-    if (request.protocol != kProtocolVersion) {
-      return absl::StrCat("it speaks protocol ", request.protocol, ", this ps ", kProtocolVersion,
-                          ": run the same version of weir everywhere");
-    }
-    if (request.transport != options_.transport_kind) {
-      return absl::StrCat("it uses transport '", request.transport, "', this ps '",
-                          options_.transport_kind, "': give every role the same --transport");
-    }
-    if (request.ucx_version != options_.ucx_version &&
-        !SameUcxSeries(request.ucx_version, options_.ucx_version)) {
-      return absl::StrCat("it runs UCX ", request.ucx_version, ", this ps ", options_.ucx_version,
-                          ": UCX talks only within one major.minor version, so install the same");
-    }
-    if (request.layout_fingerprint != layout_.fingerprint()) {
-      return "its model, or the number of ps, is not this ps's: start all roles with the same job";
-    }
-    if (request.worker >= peers_.max_workers()) {
-      return absl::StrCat("worker ", request.worker, " is not in this cluster");
-    }
-    if (request.data_address.empty()) return "its data address is empty";
-    return "";
-  }
-
   wire::ConnectReplyT ConnectOnOwner(const wire::ConnectRequestT& request) {
     wire::ConnectReplyT reply = BlankReply();
+    reply.reason = admission_.ReasonToWait(request);
+    reply.retry = !reply.reason.empty();
+    if (reply.retry) return reply;
     const WorkerIndex worker(static_cast<std::uint16_t>(request.worker));
-    const auto live = std::ranges::find(live_, worker, &LiveWorker::worker);
-    if (live == live_.end() || live->incarnation.value() != request.incarnation) {
-      reply.retry = true;
-      reply.reason = absl::StrCat("worker ", request.worker, " is not in this ps's view ",
-                                  shard_.view().value(), " yet");
-      return reply;
-    }
-    Disconnect(worker);
     const auto peer =
         transport_->Connect(std::string(request.data_address.begin(), request.data_address.end()),
                             absl::StrCat("worker ", request.worker));
@@ -277,9 +250,11 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       reply.reason = std::string(peer.status().message());
       return reply;
     }
-    const Connection connection{
-        .worker = worker, .incarnation = live->incarnation, .peer = *peer, .session = RandomId()};
-    peers_.Insert(connection);
+    const Connection connection{.worker = worker,
+                                .incarnation = Incarnation(request.incarnation),
+                                .peer = *peer,
+                                .session = RandomId()};
+    if (const auto replaced = connections_.Open(connection)) transport_->Disconnect(replaced->peer);
     reply.accepted = true;
     reply.view = shard_.view().value();
     reply.session = connection.session;
@@ -288,24 +263,24 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   void ApplyView(ViewNumber number, const std::vector<LiveWorker>& workers) {
-    if (number <= shard_.view()) return;
-    live_ = workers;
+    if (!admission_.OnView(number, workers)) return;
     shard_.OnView(number, workers);
-    for (std::size_t w = 0; w < peers_.max_workers(); ++w) {
-      const Connection* connection = peers_.OfWorker(WorkerIndex(static_cast<std::uint16_t>(w)));
-      if (connection == nullptr) continue;
-      const auto live = std::ranges::find(live_, connection->worker, &LiveWorker::worker);
-      if (live == live_.end() || live->incarnation != connection->incarnation) {
-        Disconnect(connection->worker);
-      }
+    for (const Connection& connection : connections_.OnView(admission_, MonotonicNow())) {
+      transport_->Disconnect(connection.peer);
     }
   }
 
-  void Disconnect(WorkerIndex worker) {
-    const Connection* connection = peers_.OfWorker(worker);
-    if (connection == nullptr) return;
-    transport_->Disconnect(connection->peer);
-    peers_.Remove(worker);
+  void CloseExpired() {
+    if (!connections_.any_fenced()) return;
+    for (const Connection& connection : connections_.TakeExpired(MonotonicNow())) {
+      transport_->Disconnect(connection.peer);
+    }
+  }
+
+  /// By value: the table's own entry goes.
+  void Close(Connection connection) {
+    transport_->Disconnect(connection.peer);
+    connections_.Remove(connection.session);
   }
 
   // --- net::TransportEvents
@@ -338,16 +313,17 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   void Dispatch(ByteSpan bytes, Handler handler) {
     const auto header = net::ReadHeader<Struct>(bytes);
     if (!header.has_value()) return;
-    const Connection* connection = peers_.OfSession(header->session());
+    const Connection* connection = connections_.OfSession(header->session());
     if (connection == nullptr) return DropWithoutSession(header->session());
     if (std::ranges::count(closing_, connection->session) > 0) return;
+    handling_ = connection->session;
     handler(connection->worker, *header);
   }
 
   // Late ones of closed connections are no strangers'. Nobody gets an answer: there is no address
   // to send it to, and none could tell a stranger anything that it may know.
   void DropWithoutSession(std::uint64_t session) {
-    if (peers_.RecentlyRemoved(session)) return;
+    if (connections_.RecentlyRemoved(session)) return;
     strangers_messages_.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t times = strangers_.Add(MonotonicNow());
     if (times == 0) return;
@@ -365,11 +341,11 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   void OnPeerDown(net::PeerId peer, const absl::Status& why) override {
-    const Connection* connection = peers_.OfPeer(peer);
+    const Connection* connection = connections_.OfPeer(peer);
     if (connection == nullptr) return;
     // The chief decides whether the worker is lost; here only its connection is.
     LogDebug("the connection to worker ", connection->worker.value(), " ended: ", why.message());
-    Disconnect(connection->worker);
+    Close(*connection);
   }
 
   // --- ShardOutput
@@ -386,7 +362,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     SendHeader(to, wire::MessageType::TicketReply, reply);
   }
   void SendBlock(WorkerIndex to, const wire::PullBlock& header, BlockPin pin) override {
-    const Connection* connection = peers_.OfWorker(to);
+    const Connection* connection = connections_.ForAnswer(to, header.session());
     if (connection == nullptr) {
       orphans_.push_back({to, pin});  // the shard is in the middle of a call: hand it back after
       return;
@@ -397,12 +373,14 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                      AsBytes(stamped), std::as_bytes(pin.values), memory_.get(),
                      sends_.Add({to, pin}));
   }
+  // By session: a fenced connection's message must not close the worker's next one.
   void CloseWorker(WorkerIndex worker, absl::string_view what) override {
-    const Connection* connection = peers_.OfWorker(worker);
-    if (connection == nullptr || std::ranges::count(closing_, connection->session) > 0) return;
+    CloseSession(worker, handling_, what);
+  }
+  void CloseSession(WorkerIndex worker, std::uint64_t session, absl::string_view what) {
+    if (std::ranges::count(closing_, session) > 0) return;
     LogWarning("closed the connection of worker ", worker.value(), ": ", what);
-    // By session: the worker may be back over another connection before this one is closed.
-    closing_.push_back(connection->session);
+    closing_.push_back(session);
   }
   void StepCompleted(Step step) override {
     last_ack_us_ = MicrosSince(start_);
@@ -416,10 +394,12 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   template <typename Struct>
   void SendHeader(WorkerIndex to, wire::MessageType type, Struct header) {
-    const Connection* connection = peers_.OfWorker(to);
+    const Connection* connection = connections_.ForAnswer(to, header.session());
     if (connection == nullptr) return;
     int& under_way = answers_under_way_[to.value()];
-    if (under_way >= kMostAnswersUnderWay) return CloseWorker(to, "it does not read its answers");
+    if (under_way >= kMostAnswersUnderWay) {
+      return CloseSession(to, connection->session, "it does not read its answers");
+    }
     ++under_way;
     header.mutate_session(connection->session);
     transport_->Send(connection->peer, static_cast<std::uint8_t>(type), AsBytes(header), {},
@@ -431,7 +411,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       shard_.OnBlockSent(orphan.worker, orphan.pin);
     }
     for (std::uint64_t session : std::exchange(closing_, {})) {
-      if (const Connection* connection = peers_.OfSession(session)) Disconnect(connection->worker);
+      if (const Connection* connection = connections_.OfSession(session)) Close(*connection);
     }
   }
 
@@ -462,13 +442,14 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   ShardCounters counters_;
 
   // Of the owner thread.
-  PeerTable peers_;
+  Admission admission_;  // its RefusalOf is anybody's
+  Connections connections_;
   std::vector<int> answers_under_way_;  // by worker
   SendSlab sends_;
   Shard shard_;
-  std::vector<LiveWorker> live_;
   std::vector<SendSlab::Entry> orphans_;
   std::vector<std::uint64_t> closing_;  // sessions
+  std::uint64_t handling_ = 0;          // the session whose message is being handled
   Occurrences strangers_;
   std::optional<CheckpointRequest> next_checkpoint_;
   std::int64_t first_ticket_us_ = -1;

@@ -37,7 +37,9 @@ void Chief::WaitForMembers(absl::Time now) {
 void Chief::Train(absl::Time now) {
   const EndOfJob::Verdict verdict =
       end_.Judge(membership_.Live(wire::Role::Worker), progress_.max_reached(), stopping());
-  if (verdict != EndOfJob::Verdict::kGoesOn) return BeginSettling(verdict, now);
+  // One that was accepted may still do the remaining steps: it comes within a lease, or is lost.
+  const bool may_go_on = !progress_.max_reached() && !stopping() && membership_.awaits_a_worker();
+  if (verdict != EndOfJob::Verdict::kGoesOn && !may_go_on) return BeginSettling(verdict, now);
   if (phase_ == Phase::kTraining) PollStats(now);
   // The one of the last step is made when the last worker has finished.
   if (phase_ == Phase::kTraining && !progress_.max_reached() &&

@@ -148,7 +148,11 @@ MemberRecord Membership::RecordOf(const wire::JoinRequestT& request) const {
 void Membership::Dismiss(const wire::JoinRequestT& request) {
   MemberRecord record = RecordOf(request);
   record.state = MemberState::kLeft;
-  members_.emplace(record.id, record);  // an earlier incarnation's end is the better news
+  const auto [found, added] = members_.emplace(record.id, record);
+  // An earlier incarnation's end is the better news, unless it never began.
+  if (!added && found->second.state == MemberState::kLost && !found->second.was_live()) {
+    found->second = record;
+  }
 }
 
 absl::Status Membership::Open(SessionId session, MemberId id, Incarnation incarnation,
@@ -245,6 +249,12 @@ bool Membership::anyone_present() const {
                      [](const auto& entry) { return entry.second.present(); });
 }
 
+bool Membership::awaits_a_worker() const {
+  return std::any_of(members_.begin(), members_.end(), [](const auto& entry) {
+    return entry.first.role == wire::Role::Worker && entry.second.state == MemberState::kJoined;
+  });
+}
+
 std::string Membership::MissingForReady() const {
   std::vector<std::string> missing;
   for (std::uint32_t index : options_.ps) {
@@ -265,7 +275,9 @@ bool Membership::every_listed_task_is_gone() const {
   const auto gone = [this](wire::Role role, const std::set<std::uint32_t>& indices) {
     return std::all_of(indices.begin(), indices.end(), [&](std::uint32_t index) {
       const MemberRecord* record = Find({role, index});
-      return record != nullptr && !record->present();
+      if (record == nullptr || record->present()) return false;
+      // One that was accepted and then silent may not know it yet: it asks again.
+      return record->state != MemberState::kLost || record->was_live();
     });
   };
   return gone(wire::Role::Ps, options_.ps) && gone(wire::Role::Worker, options_.workers) &&

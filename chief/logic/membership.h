@@ -83,11 +83,14 @@ class Membership {
   std::vector<const MemberRecord*> Live(wire::Role role) const;
   std::vector<const MemberRecord*> Live() const;
   bool anyone_present() const;
+  /// A worker was accepted and has yet to open its session.
+  bool awaits_a_worker() const;
   const std::map<MemberId, MemberRecord>& members() const { return members_; }
 
   /// What readiness waits for, as words: "ps 1, a worker".
   std::string MissingForReady() const;
-  /// Every listed task came, and left or was lost or dismissed.
+  /// Every listed task came, and left or was lost or dismissed. One that never opened its session
+  /// did not come: it may not have heard that it was accepted.
   bool every_listed_task_is_gone() const;
   /// Why `member` may not talk to the ps over UCX; empty if it may.
   std::string UcxMismatch(const std::string& ucx_version) const;

@@ -83,6 +83,10 @@ struct Printer {
   std::string operator()(const WorkerAccused& e) const {
     return absl::StrCat("worker ", e.worker.value(), " is accused of ", e.what);
   }
+  std::string operator()(const CutStored& e) const {
+    return absl::StrCat("the checkpoint of step ", e.step.value(), " with ", e.blocks.size(),
+                        " blocks");
+  }
   std::string operator()(const FinalBlock& e) const {
     return absl::StrCat("at the end block ", e.block.value(), " is ", Values(e.values));
   }

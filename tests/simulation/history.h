@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -106,6 +107,11 @@ struct WorkerAccused {
   WorkerIndex worker;
   std::string what;
 };
+/// A checkpoint was committed: the blocks of all its files.
+struct CutStored {
+  Step step;
+  std::vector<std::tuple<BlockId, Version, std::vector<float>>> blocks;
+};
 struct FinalBlock {
   BlockId block;
   std::vector<float> values;
@@ -114,7 +120,7 @@ struct FinalBlock {
 using Event =
     std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
                  PullDelivered, WeightsRead, GradientMade, PushSent, SnapshotBlock, StepGranted,
-                 StepCounted, LentBytesChanged, LevelReached, WorkerAccused, FinalBlock>;
+                 StepCounted, LentBytesChanged, LevelReached, WorkerAccused, CutStored, FinalBlock>;
 using History = std::vector<Event>;
 
 std::string ToString(const Life& life);

@@ -19,6 +19,7 @@ class Checker {
     for (const Block& block : expected.layout->blocks()) {
       std::vector<float> values(static_cast<std::size_t>(block.elements));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = InitialValue(block.id, i);
+      if (expected.first != nullptr) values = (*expected.first)[block.id.value()];
       versions_.push_back({std::move(values)});
     }
   }
@@ -54,7 +55,14 @@ class Checker {
   void operator()(const LifeOver& e) { over_.insert(e.who); }
 
   void operator()(const ShardTookView& e) {
-    live_[e.shard] = std::set<Life>(e.live.begin(), e.live.end());
+    std::set<Life> live(e.live.begin(), e.live.end());
+    for (const Life& life : live_[e.shard]) {
+      if (!live.contains(life)) gone_[e.shard].insert(life);
+    }
+    for (const Life& life : live) {
+      if (gone_[e.shard].contains(life)) Fail(Rule::kNoReturn, e, ToString(life) + " was gone");
+    }
+    live_[e.shard] = std::move(live);
   }
 
   void operator()(const BlockApplied& e) {
@@ -129,7 +137,7 @@ class Checker {
 
   void operator()(const StepGranted& e) {
     if (!InRange(e.step)) Fail(Rule::kSteps, e, "out of the run's range");
-    // The answer may have been on its way to a life that ended meanwhile.
+    // One that is fenced may hear late of a step that another has done since.
     if (counted_.contains(e.step) && !over_.contains(e.who)) {
       Fail(Rule::kSteps, e, "it was counted before");
     }
@@ -141,8 +149,28 @@ class Checker {
     if (!workers_[e.who].steps.contains(e.step)) {
       Fail(Rule::kSteps, e, "its push was not acknowledged");
     }
+    const auto push = pushes_.find({e.who, e.step});
+    counted_pushes_.push_back(
+        push == pushes_.end() ? std::nullopt : std::optional(std::pair(e.who, push->second)));
     if (e.global_step.value() != expected_.start_step.value() + counted_.size()) {
       Fail(Rule::kSteps, e, "the global step does not count the steps");
+    }
+  }
+
+  void operator()(const CutStored& e) {
+    for (const auto& [block, version, values] : e.blocks) {
+      CheckWhole(e, block, version, values);
+      // The pushes of the first steps that were counted, up to the checkpoint's.
+      const std::uint64_t steps = e.step.value() - expected_.start_step.value();
+      for (std::size_t i = 0; i < steps && i < counted_pushes_.size(); ++i) {
+        if (!counted_pushes_[i]) continue;
+        const auto applied =
+            applied_.find({counted_pushes_[i]->first, counted_pushes_[i]->second, block});
+        if (applied != applied_.end() && applied->second > version) {
+          Fail(Rule::kCheckpointHolds, e,
+               absl::StrCat("block ", block.value(), " misses version ", applied->second.value()));
+        }
+      }
     }
   }
 
@@ -192,6 +220,7 @@ class Checker {
   void Acknowledge(const OperationEnded& e, Worker& worker) {
     const auto [sequence, step] = worker.push;
     worker.steps.insert(step);
+    pushes_[{e.who, step}] = sequence;
     for (const Block& block : expected_.layout->blocks()) {
       const auto applied = applied_.find({e.who, sequence, block.id});
       if (applied == applied_.end()) {
@@ -241,9 +270,13 @@ class Checker {
   std::map<Life, Worker> workers_;
   std::set<Life> over_;
   std::map<ShardIndex, std::set<Life>> live_;
+  std::map<ShardIndex, std::set<Life>> gone_;  // from an earlier view
   std::map<std::tuple<Life, Sequence, BlockId>, Version> applied_;
   std::vector<std::vector<std::vector<float>>> versions_;  // by block, then version
   std::set<Step> counted_;
+  std::map<std::pair<Life, Step>, Sequence> pushes_;  // acknowledged
+  // Of the steps counted, in that order.
+  std::vector<std::optional<std::pair<Life, Sequence>>> counted_pushes_;
 };
 
 }  // namespace
@@ -278,6 +311,32 @@ const char* RuleName(Rule rule) {
       return "lent bytes";
     case Rule::kNobodyAccused:
       return "nobody is accused";
+    case Rule::kCheckpointHolds:
+      return "checkpoint holds its steps";
+    case Rule::kEveryoneEnds:
+      return "everyone ends";
+    case Rule::kExitCodes:
+      return "exit codes";
+    case Rule::kCheckpointWhole:
+      return "checkpoint is whole";
+    case Rule::kCheckpointsAdvance:
+      return "checkpoints advance";
+    case Rule::kOneCommitter:
+      return "one committer";
+    case Rule::kFinalMark:
+      return "final mark";
+    case Rule::kResume:
+      return "resumes from the newest";
+    case Rule::kPruning:
+      return "pruning";
+    case Rule::kViews:
+      return "views grow";
+    case Rule::kNoReturn:
+      return "who is gone stays gone";
+    case Rule::kLease:
+      return "leases hold";
+    case Rule::kEndWaits:
+      return "the end waits";
   }
   return "?";
 }

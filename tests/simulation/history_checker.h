@@ -11,20 +11,34 @@ namespace weir::sim {
 
 /// What weir claims.
 enum class Rule {
-  kAppliedOnce,     ///< no block of a push is applied twice
-  kAcknowledged,    ///< an acknowledged push is applied, every block of it
-  kVersions,        ///< a block's versions count its updates one by one
-  kFenced,          ///< nothing of a life that is not in the shard's view is applied
-  kSerialSum,       ///< the final weights are the serial sum of what was applied
-  kWholeBlocks,     ///< what is pulled or saved is exactly one version of a block
-  kReadsOwnWrites,  ///< a pull follows the worker's own acknowledged pushes
-  kBaseVersions,    ///< a step's weights stay while it reads them, and are what its push names
-  kPullComplete,    ///< a pull delivers every block once, and only while it goes on
-  kSteps,           ///< each step counted once, after its push; the job ends at exactly max
-  kEnds,            ///< every operation of the living ends, well, and one at a time
-  kLimits,          ///< nothing passes its limit
-  kLentBytes,       ///< nobody writes to bytes that the network reads
-  kNobodyAccused,   ///< correct workers are not taken for malicious ones
+  kAppliedOnce,      ///< no block of a push is applied twice
+  kAcknowledged,     ///< an acknowledged push is applied, every block of it
+  kVersions,         ///< a block's versions count its updates one by one
+  kFenced,           ///< nothing of a life that is not in the shard's view is applied
+  kSerialSum,        ///< the final weights are the serial sum of what was applied
+  kWholeBlocks,      ///< what is pulled or saved is exactly one version of a block
+  kReadsOwnWrites,   ///< a pull follows the worker's own acknowledged pushes
+  kBaseVersions,     ///< a step's weights stay while it reads them, and are what its push names
+  kPullComplete,     ///< a pull delivers every block once, and only while it goes on
+  kSteps,            ///< each step counted once, after its push; the job ends at exactly max
+  kEnds,             ///< every operation of the living ends, well, and one at a time
+  kLimits,           ///< nothing passes its limit
+  kLentBytes,        ///< nobody writes to bytes that the network reads
+  kNobodyAccused,    ///< correct workers are not taken for malicious ones
+  kCheckpointHolds,  ///< a checkpoint holds every update of the steps that it counts
+  // Of the job.
+  kEveryoneEnds,        ///< every process and phase ends, within the documented bounds
+  kExitCodes,           ///< as documented
+  kCheckpointWhole,     ///< a committed checkpoint has every shard's file, all of its run
+  kCheckpointsAdvance,  ///< each is of a later step than those before
+  kOneCommitter,        ///< only the newest chief commits, while it lives
+  kFinalMark,           ///< the last one is final, at exactly max_steps
+  kResume,              ///< a run goes on from the newest: nothing committed is lost
+  kPruning,             ///< never removes the newest, nor more than it should
+  kViews,               ///< their numbers grow
+  kNoReturn,            ///< who is gone from a view never comes back
+  kLease,               ///< who renews in time is not declared lost
+  kEndWaits,            ///< a run ends when everybody has heard so, or the linger is over
 };
 
 const char* RuleName(Rule rule);
@@ -40,6 +54,8 @@ struct Expected {
   Step start_step;
   Step max_steps;
   bool stopped = false;  ///< training was stopped before max_steps, perhaps
+  /// The weights at the start, by block; null: InitialValue's.
+  const std::vector<std::vector<float>>* first = nullptr;
 };
 
 /// Judges a whole run; at most one violation a rule. Pure. Gradients are GradientOf's.

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,77 +10,71 @@
 #include "common/model/layout.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/history_checker.h"
-#include "tests/simulation/random.h"
-#include "tests/simulation/scenario.h"
-#include "tests/simulation/scheduler.h"
-#include "tests/simulation/sim_network.h"
+#include "tests/simulation/sim_world.h"
 
 namespace weir::sim {
 
 class SimShard;
 class SimWorker;
 
-/// A whole cluster in one process: the shipping logic of shards and clients, a chief that is only a
-/// list of members, simulated time and network. Everything follows from the scenario.
+/// The data path of one run of a job: the shards and workers that one chief leads, and the history
+/// of what they did to the weights.
 class SimCluster {
  public:
-  SimCluster(const Scenario& scenario, bool trace);
-  ~SimCluster();
-
-  /// Runs until nothing is left to do, and judges what happened.
-  std::vector<Violation> Run();
-  const History& history() const { return history_; }
-  std::uint64_t events() const { return events_; }
-  /// How often what the simulation is for came about: "push Busy" and so on.
-  const std::map<std::string, std::uint64_t>& occurrences() const { return occurrences_; }
+  /// The weights at its start, by block.
+  using Values = std::vector<std::vector<float>>;
+  SimCluster(SimWorld& world, Step start, Values first);
 
   // For the members.
   void Record(Event event);
-  void Count(const std::string& occurrence) { ++occurrences_[occurrence]; }
+  void Count(const std::string& occurrence) { world_.Count(occurrence); }
   /// Records a level when it is the highest so far, or beyond its limit.
   void Level(const std::string& what, int value, int limit);
-  /// Who a session belongs to; sessions are numbers into this table.
-  const Life& LifeOf(std::uint64_t session) const { return sessions_[session - 1].who; }
-  std::uint64_t OpenSession(const Life& who, ShardIndex shard);
-  SimShard& shard(ShardIndex index) { return *shards_[index.value()]; }
+  /// Who a session belongs to.
+  const Life& LifeOf(std::uint64_t session) const { return sessions_.at(session); }
+  void OpenSession(std::uint64_t session, const Life& who) { sessions_[session] = who; }
+  SimShard& shard(ShardIndex index) { return *shards_.at(index); }
+  /// Null where the view has no such ps yet.
+  SimShard* FindShard(ShardIndex index);
   /// Null when that life is gone.
   SimWorker* worker(const Life& who);
-  bool training() const;
+  ProcessId ProcessOf(ShardIndex shard) const;
+  ProcessId ProcessOf(const Life& who) const;
+  /// The worker takes no more steps.
+  // For the world: who is there. Borrowed.
+  void AddShard(ShardIndex index, SimShard* shard) { shards_[index] = shard; }
+  void AddWorker(const Life& who, SimWorker* worker) {
+    workers_[who] = worker;
+    if (over_) EndLife(who);
+  }
+  void RemoveWorker(const Life& who) { workers_.erase(who); }
+  const std::map<Life, SimWorker*>& workers() const { return workers_; }
+  /// Nobody expects anything of that life any more, or of any.
+  void EndLife(const Life& who);
+  void EndAllLives();
+  /// `complete`: the run ended at max_steps.
+  std::vector<Violation> Judge(bool complete);
 
-  const Scenario& scenario() const { return scenario_; }
-  const Layout& layout() const { return layout_; }
-  Scheduler& scheduler() { return scheduler_; }
-  Random& random() { return random_; }
-  SimNetwork& network() { return network_; }
+  Step start() const { return start_; }
+  const std::vector<float>& first(BlockId block) const { return first_[block.value()]; }
+  const Scenario& scenario() const { return world_.scenario(); }
+  const Layout& layout() const { return world_.layout(); }
+  Scheduler& scheduler() { return world_.scheduler(); }
+  Processes& processes() { return world_.processes(); }
+  Random& random() { return world_.random(); }
+  SimNetwork& network() { return world_.network(); }
+  SimWorld& world() { return world_; }
 
  private:
-  struct Session {
-    Life who;
-    ShardIndex shard;
-  };
-  void Join(WorkerIndex index);
-  void Leave(const Life& who);
-  void Kill(const Death& death);
-  void PublishView();
-  void SnapshotLater(SimShard& shard);
-  void RecordFinalWeights();
-
-  const Scenario scenario_;
-  const Layout layout_;
-  Random random_;
-  Scheduler scheduler_;
-  SimNetwork network_;
+  SimWorld& world_;
+  const Step start_;
+  const Values first_;
   History history_;
   std::map<std::string, int> levels_;
-  std::map<std::string, std::uint64_t> occurrences_;
-  std::vector<Session> sessions_;
-  std::vector<std::unique_ptr<SimShard>> shards_;
-  std::map<Life, std::unique_ptr<SimWorker>> workers_;  // zombies too
-  std::vector<Life> members_;                           // of the view
-  std::set<Life> over_;
-  ViewNumber view_;
-  int joins_ahead_ = 0;
-  std::uint64_t events_ = 0;
+  std::map<std::uint64_t, Life> sessions_;
+  std::map<ShardIndex, SimShard*> shards_;
+  std::map<Life, SimWorker*> workers_;  // fenced ones that live on too
+  bool over_ = false;                   // whoever lives now lives without expectations
 };
 
 }  // namespace weir::sim

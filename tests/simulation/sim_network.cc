@@ -15,15 +15,15 @@ void SimNetwork::Send(Message message) {
   const auto shared = std::make_shared<Message>(std::move(message));
   scheduler_.Trace(absl::StrCat("send     ", shared->label));
   if (shared->sent_early && shared->sent) {
-    scheduler_.After(absl::ZeroDuration(), [shared] { shared->sent(); });
+    processes_.After(shared->from, absl::ZeroDuration(), [shared] { shared->sent(); });
   }
-  scheduler_.After(Delay(), [this, shared] { Read(shared); });
+  processes_.After(shared->from, Delay(), [this, shared] { Read(shared); });
 }
 
 void SimNetwork::Read(const std::shared_ptr<Message>& message) {
   if (message->read && !message->read()) return;
   if (message->sent && !message->sent_early) {
-    scheduler_.After(Delay(), [message] { message->sent(); });
+    processes_.After(message->from, Delay(), [message] { message->sent(); });
   }
   if (random_.Chance(scenario_.drop)) {
     scheduler_.Trace(absl::StrCat("DROP     ", message->label));
@@ -32,7 +32,7 @@ void SimNetwork::Read(const std::shared_ptr<Message>& message) {
   }
   const int copies = 1 + (random_.Chance(scenario_.duplicate) ? random_.Int(1, 2) : 0);
   for (int i = 0; i < copies; ++i) {
-    scheduler_.After(Delay(), [this, message, i] {
+    processes_.After(message->to, Delay(), [this, message, i] {
       scheduler_.Trace(absl::StrCat(i == 0 ? "deliver  " : "REPEAT   ", message->label));
       message->deliver(i > 0);
     });

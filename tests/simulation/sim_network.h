@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/simulation/processes.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/scenario.h"
 #include "tests/simulation/scheduler.h"
@@ -18,6 +19,8 @@ class SimNetwork {
   /// nothing is sent), some time before the first `deliver`; `sent` gives the memory back, after
   /// `read` but before or after the deliveries. `deliver(true)` is a repetition.
   struct Message {
+    ProcessId from = kNoProcess;
+    ProcessId to = kNoProcess;
     std::string label;  ///< for the trace; empty when there is none
     std::function<bool()> read;
     std::function<void()> sent;
@@ -26,16 +29,18 @@ class SimNetwork {
     bool sent_early = false;  ///< planted: `sent` comes before `read`
   };
 
-  SimNetwork(Scheduler& scheduler, Random& random, const Scenario& scenario)
-      : scheduler_(scheduler), random_(random), scenario_(scenario) {}
+  SimNetwork(Scheduler& scheduler, Processes& processes, Random& random, const Scenario& scenario)
+      : scheduler_(scheduler), processes_(processes), random_(random), scenario_(scenario) {}
 
   void Send(Message message);
   absl::Duration Delay();
+  absl::Time now() const { return scheduler_.now(); }
 
  private:
   void Read(const std::shared_ptr<Message>& message);
 
   Scheduler& scheduler_;
+  Processes& processes_;
   Random& random_;
   const Scenario& scenario_;
 };

@@ -1,34 +1,50 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/base/bytes.h"
+#include "ps_server/logic/admission.h"
 #include "ps_server/logic/block_store.h"
+#include "ps_server/logic/connections.h"
 #include "ps_server/logic/shard.h"
 #include "ps_server/logic/shard_counters.h"
+#include "schemas/chief_generated.h"
+#include "schemas/shard_generated.h"
 #include "tests/simulation/history.h"
+#include "tests/simulation/processes.h"
+#include "tests/simulation/sim_disk.h"
 
 namespace weir::sim {
 
 class SimCluster;
 
-/// The shell of one shard: its memory, its connections, its snapshots.
+/// The shell of one shard: its memory, its connections, its checkpoint writer.
 class SimShard final : private ps::ShardOutput {
  public:
-  SimShard(SimCluster& cluster, ShardIndex index);
+  using Report = std::function<void(wire::MemberBodyUnion)>;
+  SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Report report);
   ~SimShard() override;
 
   void OnView(ViewNumber view, const std::vector<Life>& live);
+  wire::ConnectReplyT Connect(const wire::ConnectRequestT& request);
   void OnPush(const wire::PushBlock& header, const std::vector<std::byte>& payload);
   void OnPull(const wire::PullRequest& header);
   void OnTicket(const wire::TicketRequest& header);
   void StopTraining() { shard_.StopTraining(); }
-  /// Starts a cut, unless one is going on, and lets go of its blocks bit by bit.
-  void TakeSnapshot();
+  /// Reports CheckpointDone; the file belongs to the run of `chief`.
+  void TakeCheckpoint(std::uint32_t id, Step step, ProcessId chief);
+  void SendStats();
+  /// The connections of its process break.
+  void Disconnect();
 
+  ProcessId process() const { return process_; }
+  ViewNumber view() const { return shard_.view(); }
+  Step global_step() const { return shard_.global_step(); }
   std::span<const float> values(BlockId block) const { return store_.values(block); }
 
  private:
@@ -39,10 +55,29 @@ class SimShard final : private ps::ShardOutput {
   void CloseWorker(WorkerIndex worker, absl::string_view what) override;
   void StepCompleted(Step step) override;
 
+  /// Where an answer goes; empty when that connection is closed.
+  std::optional<Life> Receiver(WorkerIndex to, std::uint64_t session) const;
+  bool Knows(std::uint64_t session);
+  void Close(const ps::Connection& connection);
   void CheckSpares();
+
+  struct Cut {
+    std::uint32_t id = 0;
+    Step step;
+    ProcessId chief = kNoProcess;
+    std::uint64_t folder = 0;  // that the temporary file lies in
+    ps::Shard::Snapshot snapshot;
+    SimShardFile file;
+  };
+  void BeginCut();
+  void WriteNext(const std::shared_ptr<Cut>& cut);
+  void FinishCut(const std::shared_ptr<Cut>& cut);
+  void ReportDone(std::uint32_t id, const std::string& error);
 
   SimCluster& cluster_;
   const ShardIndex index_;
+  const ProcessId process_;
+  const Report report_;
   struct Free {
     void operator()(std::byte* bytes) const;
   };
@@ -51,9 +86,18 @@ class SimShard final : private ps::ShardOutput {
   ps::BlockStore store_;
   ps::ShardCounters counters_;
   ps::Shard shard_;
+  ps::Admission admission_;
+  ps::Connections connections_;
   std::map<WorkerIndex, int> blocks_being_sent_;
-  std::size_t snapshot_pins_ = 0;
-  wire::TicketRequest ticket_;  // the one that is being handled
+  struct CutRequest {
+    std::uint32_t id = 0;
+    Step step;
+    ProcessId chief = kNoProcess;
+  };
+  std::optional<CutRequest> next_cut_;
+  std::vector<SimShardFile::Entry> earlier_cut_;  // for a plant
+  std::vector<Life> earlier_view_, departed_;     // for another
+  wire::TicketRequest ticket_;                    // the one that is being handled
 };
 
 }  // namespace weir::sim

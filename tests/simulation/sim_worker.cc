@@ -35,9 +35,12 @@ wire::PushAck AckOf(const wire::PushBlock& h) {
 
 }  // namespace
 
-SimWorker::SimWorker(SimCluster& cluster, const Life& life)
+SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
+                     const std::vector<ShardLink>& links, std::function<void(absl::Status)> ended)
     : cluster_(cluster),
       life_(life),
+      process_(process),
+      ended_(std::move(ended)),
       logic_(cluster.layout(),
              {.worker = life.worker,
               .incarnation = life.incarnation,
@@ -50,9 +53,7 @@ SimWorker::SimWorker(SimCluster& cluster, const Life& life)
     gradients_.emplace_back(static_cast<std::size_t>(block.elements));
   }
   for (std::uint16_t s = 0; s < cluster.layout().shards(); ++s) {
-    logic_.OnConnected(ShardIndex(s), {.session = cluster.OpenSession(life, ShardIndex(s)),
-                                       .push_credits = cluster.scenario().push_credits,
-                                       .pull_credits = cluster.scenario().pull_credits});
+    logic_.OnConnected(ShardIndex(s), links[s]);
   }
 }
 
@@ -93,6 +94,22 @@ void SimWorker::OnTicketReply(ShardIndex shard, const wire::TicketReply& reply) 
   Proceed();
 }
 
+void SimWorker::OnPeerDown(ShardIndex shard) {
+  logic_.OnPeerDown(now(), shard, absl::UnavailableError("the connection broke"));
+  Proceed();
+}
+
+void SimWorker::Abort(const absl::Status& why) {
+  logic_.Abort(now(), why);
+  Proceed();
+}
+
+void SimWorker::Interrupt() {
+  told_to_leave_ = true;
+  InterruptWait();
+  Proceed();
+}
+
 void SimWorker::Begin(Operation what) {
   running_.insert(what);
   const bool push = what == Operation::kPush;
@@ -106,14 +123,14 @@ void SimWorker::AskForStep(std::optional<Step> completed, NextWeights weights) {
   Begin(Operation::kTicket);
   logic_.StartNextStep(now(), completed, weights, kTicketPatience);
   logic_.ExtendDeadlines(deadline());
-  if (LeavesNow()) InterruptLater();
+  if (LeavesNow()) InterruptWaitLater();
 }
 
-void SimWorker::InterruptLater() {
-  After(cluster_.random().Upto(4 * cluster_.scenario().delay), &SimWorker::Interrupt);
+void SimWorker::InterruptWaitLater() {
+  After(cluster_.random().Upto(4 * cluster_.scenario().delay), &SimWorker::InterruptWait);
 }
 
-void SimWorker::Interrupt() {
+void SimWorker::InterruptWait() {
   // Perhaps it waits no more, or for the step after that.
   interrupted_ = stage_ == Stage::kAsking && !logic_.next_step_result();
   if (interrupted_) logic_.Interrupt();
@@ -131,6 +148,7 @@ void SimWorker::FinishStep(NextWeights weights) {
 }
 
 bool SimWorker::LeavesNow() {
+  if (told_to_leave_) return true;
   return life_.worker != WorkerIndex(0) &&
          cluster_.random().Chance(cluster_.scenario().release_early);
 }
@@ -225,17 +243,28 @@ bool SimWorker::Ended(Operation what, const std::optional<absl::Status>& result)
   running_.erase(what);
   cluster_.Record(OperationEnded{life_, what, *result});
   if (!result->ok()) done_ = true;
+  failure_.Update(*result);
   return true;
 }
 
 void SimWorker::Proceed() {
   NotePull();
   if (!done_) Ended(Operation::kPull, logic_.pull_result());
-  // After a failed push its sends may go on, so only then.
-  if (!done_ && Ended(Operation::kPush, logic_.push_result()) && !done_) SpoilGradients();
+  if (!done_ && Ended(Operation::kPush, logic_.push_result()) && !done_) {
+    ++steps_;
+    SpoilGradients();  // after a failed push its sends may go on, so only now
+  }
   if (!done_) ProceedStage();
   NotePull();
+  if (done_) TellWhenDone();
   SetAlarm();
+}
+
+void SimWorker::TellWhenDone() {
+  if (!ended_) return;
+  cluster_.processes().After(
+      process_, absl::ZeroDuration(),
+      [ended = std::exchange(ended_, nullptr), failure = failure_] { ended(failure); });
 }
 
 void SimWorker::ProceedStage() {
@@ -276,7 +305,7 @@ void SimWorker::ProceedFromAnswer() {
 }
 
 void SimWorker::After(absl::Duration delay, void (SimWorker::*what)()) {
-  cluster_.scheduler().After(delay, [cluster = &cluster_, who = life_, what] {
+  cluster_.processes().After(process_, delay, [cluster = &cluster_, who = life_, what] {
     SimWorker* worker = cluster->worker(who);
     if (worker == nullptr || worker->done_) return;
     (worker->*what)();
@@ -291,7 +320,7 @@ void SimWorker::SetAlarm() {
     return;
   }
   alarm_ = next;
-  cluster_.scheduler().At(next, [cluster = &cluster_, who = life_] {
+  cluster_.processes().At(process_, next, [cluster = &cluster_, who = life_] {
     SimWorker* worker = cluster->worker(who);
     if (worker == nullptr || worker->alarm_ > worker->now()) return;
     worker->alarm_ = absl::InfiniteFuture();
@@ -336,12 +365,14 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
                                       header.sequence(), " of ", ToString(worker.life_))});
   };
   if (plant == Plant::kAcknowledgeEarly) {
-    cluster_.scheduler().After(absl::ZeroDuration(), [cluster, who = life_, to, header] {
+    cluster_.processes().After(process_, absl::ZeroDuration(), [cluster, who = life_, to, header] {
       SimWorker* worker = cluster->worker(who);
       if (worker != nullptr) worker->OnPushAck(to, AckOf(header));
     });
   }
-  cluster_.network().Send({.label = label,
+  cluster_.network().Send({.from = process_,
+                           .to = cluster_.ProcessOf(to),
+                           .label = label,
                            .read =
                                [cluster, who = life_, block, bytes, check] {
                                  SimWorker* worker = cluster->worker(who);
@@ -383,9 +414,11 @@ void SimWorker::SendPull(ShardIndex to, const wire::PullRequest& header) {
     label = absl::StrCat(ToString(life_), " -> ps ", to.value(), " PullRequest ", header.request(),
                          " blocks ", header.block(), " x", header.count(), " view ", header.view());
   }
-  cluster_.network().Send({.label = label, .deliver = [cluster = &cluster_, to, header](bool) {
-                             cluster->shard(to).OnPull(header);
-                           }});
+  cluster_.network().Send(
+      {.from = process_,
+       .to = cluster_.ProcessOf(to),
+       .label = label,
+       .deliver = [cluster = &cluster_, to, header](bool) { cluster->shard(to).OnPull(header); }});
 }
 
 void SimWorker::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
@@ -395,7 +428,10 @@ void SimWorker::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
                          header.request(), " completed ", header.completed(), " ",
                          wire::EnumNameTicketAction(header.action()), " view ", header.view());
   }
-  cluster_.network().Send({.label = label, .deliver = [cluster = &cluster_, to, header](bool) {
+  cluster_.network().Send({.from = process_,
+                           .to = cluster_.ProcessOf(to),
+                           .label = label,
+                           .deliver = [cluster = &cluster_, to, header](bool) {
                              cluster->shard(to).OnTicket(header);
                            }});
 }

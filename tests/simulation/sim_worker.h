@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/base/bytes.h"
 #include "tests/simulation/history.h"
+#include "tests/simulation/processes.h"
 #include "tests/simulation/step_plan.h"
 #include "worker/client/logic/client_logic.h"
 
@@ -19,7 +22,10 @@ class SimCluster;
 /// it is told that the job is finished. Some steps push whole models, some tensor by tensor.
 class SimWorker final : private ClientOutput {
  public:
-  SimWorker(SimCluster& cluster, const Life& life);
+  /// `links` are its accepted connections, by shard. `ended` is called once, from the scheduler,
+  /// when it takes no more steps: with an error, or well.
+  SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
+            const std::vector<ShardLink>& links, std::function<void(absl::Status)> ended);
   ~SimWorker() override;
 
   void Start();
@@ -28,7 +34,15 @@ class SimWorker final : private ClientOutput {
   void OnPullBlock(ShardIndex shard, const wire::PullBlock& header, ByteSpan payload);
   void OnTicketReply(ShardIndex shard, const wire::TicketReply& reply);
 
+  void OnPeerDown(ShardIndex shard);
+  /// The job is over for it: whatever goes on ends with `why`.
+  void Abort(const absl::Status& why);
+  /// It leaves: now when it waits for a step, else after its step.
+  void Interrupt();
+
+  ProcessId process() const { return process_; }
   bool done() const { return done_; }
+  std::uint64_t steps() const { return steps_; }
 
  private:
   enum class Stage {
@@ -46,8 +60,8 @@ class SimWorker final : private ClientOutput {
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
 
   void AskForStep(std::optional<Step> completed, NextWeights weights);
-  void InterruptLater();
-  void Interrupt();
+  void InterruptWaitLater();
+  void InterruptWait();
   void Release(std::optional<Step> completed);
   void FinishStep(NextWeights weights);
   bool LeavesNow();
@@ -74,11 +88,14 @@ class SimWorker final : private ClientOutput {
 
   void SpoilGradients();
   bool GradientIsWhole(BlockId block, Sequence sequence) const;
+  void TellWhenDone();
   absl::Time now() const;
   absl::Time deadline() const;
 
   SimCluster& cluster_;
   const Life life_;
+  const ProcessId process_;
+  std::function<void(absl::Status)> ended_;  // empty once called
   ClientLogic logic_;
   std::vector<std::vector<float>> gradients_;  // by block
   std::vector<Version> weights_;               // by block: the version that was delivered last
@@ -88,7 +105,10 @@ class SimWorker final : private ClientOutput {
   bool started_ = false;
   bool done_ = false;
   std::optional<Step> completed_;  // as told with the last question for a step
-  bool interrupted_ = false;
+  bool interrupted_ = false;       // its wait for a step was
+  bool told_to_leave_ = false;
+  std::uint64_t steps_ = 0;
+  absl::Status failure_;
   Step step_;
   Sequence sequence_;
   RequestId pull_;      // the last one seen

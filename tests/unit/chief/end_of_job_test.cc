@@ -256,6 +256,33 @@ TEST(EndTest, APsThatTellsNoStatisticsDoesNotHoldUpTheEnd) {
   EXPECT_TRUE(cluster.Logged("last figures of ps 1"));
 }
 
+// Found by the simulation: its steps came after the last checkpoint had been begun without them.
+TEST(EndTest, AnAcceptedWorkerIsWaitedForBeforeStepsAreLeftUndone) {
+  SimulatedCluster cluster(Options());
+  for (MemberId id : {Ps(0), Ps(1), Worker(0)}) cluster.Enter(id);
+  EXPECT_EQ(cluster.Join(cluster.Request(Worker(1))).outcome, JoinOutcome::Accepted);
+  cluster.Reach(40);
+  cluster.Finish(0);  // out of data, at step 40 of 100
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+  cluster.Open(Worker(1));
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+  cluster.Reach(100);
+  cluster.Finish(1);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kSaving);
+}
+
+TEST(EndTest, AnAcceptedWorkerThatDoesNotComeIsGivenUp) {
+  SimulatedCluster cluster(Options());
+  for (MemberId id : {Ps(0), Ps(1), Worker(0)}) cluster.Enter(id);
+  EXPECT_EQ(cluster.Join(cluster.Request(Worker(1))).outcome, JoinOutcome::Accepted);
+  cluster.Reach(40);
+  cluster.Finish(0);
+  cluster.Pass(absl::Seconds(5) - kTick);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kTraining);
+  cluster.Pass(kTick);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kSettling);
+}
+
 TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
   ChiefOptions options = Options();
   options.evaluators = {0};
@@ -305,6 +332,24 @@ TEST(LingerTest, WhoIsDeclaredDeadIsNotWaitedFor) {
   cluster.Pass(absl::Seconds(5) - kTick);
   EXPECT_FALSE(cluster.output.exit.has_value());
   cluster.Pass(kTick);
+  EXPECT_EQ(cluster.output.exit, 0);
+}
+
+// Found by the simulation: the answer to its join was lost, and it asks again only after the call's
+// deadline, which may be longer than a lease.
+TEST(LingerTest, WhoNeverHeardThatItWasAcceptedIsWaitedFor) {
+  ChiefOptions options = Options();
+  options.evaluators = {0};
+  SimulatedCluster cluster(options);
+  cluster.EnterAll();
+  EXPECT_EQ(cluster.Join(cluster.Request(Evaluator())).outcome, JoinOutcome::Accepted);
+  TrainToTheEnd(cluster);
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  AnswerAllStats(cluster);
+  cluster.Pass(absl::Seconds(6));
+  EverybodyLeaves(cluster);
+  EXPECT_FALSE(cluster.output.exit.has_value()) << "it may ask again";
+  EXPECT_EQ(cluster.Join(cluster.Request(Evaluator())).outcome, JoinOutcome::Ended);
   EXPECT_EQ(cluster.output.exit, 0);
 }
 

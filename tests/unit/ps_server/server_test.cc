@@ -9,6 +9,7 @@
 #include "common/base/mutex.h"
 #include "common/model/protocol.h"
 #include "common/net/loopback.h"
+#include "common/net/wire_message.h"
 #include "gtest/gtest.h"
 #include "tests/unit/ps_server/shard_fixture.h"
 
@@ -115,12 +116,15 @@ TEST_F(ServerTest, CheckpointWaitsForOneThatIsStillWritten) {
 class FakeWorker final : public net::TransportEvents {
  public:
   FakeWorker(net::LoopbackFabric& fabric, Server& server, const Layout& layout, std::uint32_t index)
-      : index_(index), transport_(fabric.CreateTransport()) {
+      : FakeWorker(fabric, server, layout, index, kIncarnation[index]) {}
+  FakeWorker(net::LoopbackFabric& fabric, Server& server, const Layout& layout, std::uint32_t index,
+             Incarnation incarnation)
+      : index_(index), incarnation_(incarnation), transport_(fabric.CreateTransport()) {
     wire::ConnectRequestT request;
     request.protocol = kProtocolVersion;
     request.transport = "loopback";
     request.worker = index;
-    request.incarnation = kIncarnation[index].value();
+    request.incarnation = incarnation.value();
     request.layout_fingerprint = layout.fingerprint();
     const std::string address = transport_->address();
     request.data_address.assign(address.begin(), address.end());
@@ -132,8 +136,9 @@ class FakeWorker final : public net::TransportEvents {
   }
 
   /// Each block of this pull is answered by a message that refuses it.
-  void PullInAnotherView(std::uint32_t blocks) {
-    const wire::PullRequest pull(session_, kIncarnation[index_].value(), ++request_, 99, 0, blocks,
+  void PullInAnotherView(std::uint32_t blocks) { Pull(99, blocks); }
+  void Pull(std::uint32_t view, std::uint32_t blocks) {
+    const wire::PullRequest pull(session_, incarnation_.value(), ++request_, view, 0, blocks,
                                  static_cast<std::uint16_t>(index_), 0);
     transport_->Send(peer_, static_cast<std::uint8_t>(wire::MessageType::PullRequest),
                      AsBytes(pull), {}, nullptr, net::SendToken(0));
@@ -146,6 +151,16 @@ class FakeWorker final : public net::TransportEvents {
   void RoundTrip() {
     const std::size_t before = answers_;
     PullInAnotherView(1);
+    AwaitMoreThan(before);
+  }
+  /// What a pull in the server's own view is answered.
+  wire::Code CodeOfPull(std::uint32_t view) {
+    const std::size_t before = answers_;
+    Pull(view, 1);
+    AwaitMoreThan(before);
+    return code_;
+  }
+  void AwaitMoreThan(std::size_t before) {
     const absl::Time give_up = MonotonicNow() + absl::Seconds(20);
     while (answers_ == before && MonotonicNow() < give_up) {
       if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(100));
@@ -154,35 +169,39 @@ class FakeWorker final : public net::TransportEvents {
   }
   std::size_t answers() const { return answers_; }
 
-  void OnMessage(std::uint8_t, ByteSpan, ByteSpan) override { ++answers_; }
+  void OnMessage(std::uint8_t, ByteSpan header, ByteSpan) override {
+    ++answers_;
+    if (const auto block = net::ReadHeader<wire::PullBlock>(header)) code_ = block->code();
+  }
   void OnSent(net::SendToken, const absl::Status&) override {}
   void OnPeerDown(net::PeerId, const absl::Status&) override {}
 
  private:
   const std::uint32_t index_;
+  const Incarnation incarnation_;
   const std::unique_ptr<net::Transport> transport_;
   std::uint64_t session_ = 0;
   net::PeerId peer_;
   std::uint64_t request_ = 0;
   std::size_t answers_ = 0;
+  wire::Code code_ = wire::Code::Ok;
 };
 
-/// Both workers are in.
-wire::ViewT ViewOfTwo() {
+wire::ViewT ViewOf(std::uint32_t number, const std::vector<Incarnation>& workers) {
   wire::ViewT view;
-  view.number = 1;
-  for (std::uint32_t index : {0, 1}) {
+  view.number = number;
+  for (std::uint32_t index = 0; index < workers.size(); ++index) {
     view.members.push_back(std::make_unique<wire::MemberT>());
     view.members.back()->role = wire::Role::Worker;
     view.members.back()->index = index;
-    view.members.back()->incarnation = kIncarnation[index].value();
+    view.members.back()->incarnation = workers[index].value();
     view.members.back()->state = "joined";
   }
   return view;
 }
 
 TEST_F(ServerTest, LateMessagesOfAClosedConnectionAreNoStrangers) {
-  server_->OnView(ViewOfTwo());
+  server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
   FakeWorker before(*fabric_, *server_, layout_, 0);
   FakeWorker after(*fabric_, *server_, layout_, 0);
   FakeWorker other(*fabric_, *server_, layout_, 1);
@@ -196,7 +215,7 @@ TEST_F(ServerTest, LateMessagesOfAClosedConnectionAreNoStrangers) {
 }
 
 TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
-  server_->OnView(ViewOfTwo());
+  server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
   FakeWorker deaf(*fabric_, *server_, layout_, 0);
   FakeWorker other(*fabric_, *server_, layout_, 1);
   // 6000 answers: 64 lie in its inbox, the others wait at the server, up to a limit.
@@ -208,6 +227,21 @@ TEST_F(ServerTest, WorkerThatDoesNotReadItsAnswersIsCutOff) {
   EXPECT_EQ(deaf.answers(), kInbox) << "the rest was dropped with the connection";
   FakeWorker again(*fabric_, *server_, layout_, 0);
   again.RoundTrip();
+}
+
+// A worker that lives on after it was declared dead must hear so, not just lose its connection.
+TEST_F(ServerTest, AReplacedWorkerHearsThatItIsFenced) {
+  server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
+  FakeWorker old(*fabric_, *server_, layout_, 0);
+  EXPECT_EQ(old.CodeOfPull(1), wire::Code::Ok);
+  const Incarnation next(kIncarnation[0].value() + 100);
+  server_->OnView(ViewOf(2, {next, kIncarnation[1]}));
+  FakeWorker other(*fabric_, *server_, layout_, 1);
+  other.RoundTrip();  // the view has been taken
+  EXPECT_EQ(old.CodeOfPull(2), wire::Code::Fenced);
+  FakeWorker replacement(*fabric_, *server_, layout_, 0, next);
+  EXPECT_EQ(old.CodeOfPull(2), wire::Code::Fenced);
+  EXPECT_EQ(replacement.CodeOfPull(2), wire::Code::Ok);
 }
 
 TEST_F(ServerTest, StopsWhileACheckpointWaits) {
