@@ -120,7 +120,10 @@ class ConfigurationTest(harness.ClusterTest):
                 self.assertIn(names, self.run_with(config))
 
     def test_all_mistakes_at_once(self):
-        text = self.refused(2, "config", "run", *self.flags(), "--batch-size", "0", "--max-stepz", "3", env={"TF_CONFIG": json.dumps({"cluster": {"chief": ["a"], "ps": ["b:0"], "worker": ["c:x"]}, "task": {"type": "ps", "index": 0}})})
+        cluster = {"chief": ["a"], "ps": ["b:0"], "worker": ["c:x"]}
+        tf_config = json.dumps({"cluster": cluster, "task": {"type": "ps", "index": 0}})
+        # `weir run` cuts its list to a page; `weir config` has it whole.
+        text = self.refused(2, "config", "run", *self.flags(), "--batch-size", "0", "--max-stepz", "3", env={"TF_CONFIG": tf_config})
         for mistake in ("cluster.chief", "cluster.ps", "cluster.worker", "--batch-size", "--max-steps"):
             self.assertIn(mistake, text)
 
