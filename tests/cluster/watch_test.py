@@ -24,10 +24,10 @@ class WatchTest(harness.ClusterTest):
         harness.wait_for(lambda: re.search(r"training: step [1-9]|\"global_step\":[1-9]", process.text()), 60, "a step is shown")
 
     def test_json_lines_until_the_end(self):
-        roles, address = self.job(max_steps=30)
+        roles, address = self.job(max_steps=1500)  # a few seconds on a fast machine: a dozen looks
         roles["worker 0"].wait_for_line("path to ps 0", 30)
-        watch = self.watch(address, "0.2", "--json")
-        self.assertEqual(watch.wait(90), 0, watch.text())
+        watch = self.watch(address, "0.1", "--json")
+        self.assertEqual(watch.wait(200), 0, watch.text())
         self.assert_exit(roles.values(), 0, 30)
         looks = [json.loads(line) for line in watch.text().splitlines()]
         steps = [look["global_step"] for look in looks]
