@@ -51,7 +51,11 @@ void Chief::Start(absl::Time now) {
 
 void Chief::OnTick(absl::Time now) { Advance(now); }
 
-void Chief::OnHeldUp(absl::Time now) { membership_.HoldUntil(now + options_.lease / 2); }
+void Chief::OnHeldUp(absl::Time now) {
+  const absl::Time until = now + options_.lease / 2;
+  membership_.HoldUntil(until);
+  phase_by_ = std::max(phase_by_, until);  // what came meanwhile is still to be read
+}
 
 void Chief::OnCheckpointCommitted(const absl::Status& status, absl::Time now) {
   if (status.ok()) {

@@ -65,7 +65,8 @@ class Chief {
   void OnStopRequested(const std::string& reason, absl::Time now);
   void OnTick(absl::Time now);
   /// The chief itself did not run for a good part of a lease (a stopped process, a stalled
-  /// machine): what members sent meanwhile is still to be read. Nobody is lost for another half.
+  /// machine): what members sent meanwhile is still to be read. Nobody is lost, and no phase runs
+  /// out, for another half.
   void OnHeldUp(absl::Time now);
 
   /// When OnTick is due if nothing happens before.

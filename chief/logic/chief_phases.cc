@@ -95,7 +95,8 @@ void Chief::Settle(absl::Time now) {
   if (verdict_ == EndOfJob::Verdict::kWorkersLost && !progress_.max_reached()) {
     return Fail(4, absl::StrCat("no worker is left: ", end_.last_departure()), now);
   }
-  complete_ = progress_.max_reached() || verdict_ == EndOfJob::Verdict::kComplete;
+  // Of an unknown step nobody can say that it is the last: a later start goes on from there.
+  complete_ = progress_.max_reached() || (verdict_ == EndOfJob::Verdict::kComplete && !unknown);
   LogProgress(now, true);
   phase_ = Phase::kSaving;
   phase_by_ = absl::InfiniteFuture();

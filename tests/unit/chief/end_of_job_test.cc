@@ -283,6 +283,35 @@ TEST(EndTest, AnAcceptedWorkerThatDoesNotComeIsGivenUp) {
   EXPECT_EQ(cluster.chief->phase(), Phase::kSettling);
 }
 
+TEST(EndTest, AChiefThatWasHeldUpStillHearsTheStep) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  cluster.Reach(40);
+  for (std::uint32_t worker : {0, 1}) cluster.Finish(worker);
+  ASSERT_EQ(cluster.chief->phase(), Phase::kSettling) << "which step was the last?";
+  cluster.now += absl::Seconds(12);  // longer than an answer may take: nobody runs
+  cluster.chief->OnHeldUp(cluster.now);
+  cluster.chief->OnTick(cluster.now);
+  EXPECT_EQ(cluster.chief->phase(), Phase::kSettling);
+  cluster.Reach(43);
+  cluster.AnswerStats(0);
+  cluster.CompleteCheckpoint();
+  EXPECT_EQ(cluster.output.commits[0].step, Step(43));
+  EXPECT_TRUE(cluster.output.commits[0].is_final);
+}
+
+TEST(EndTest, AnUnknownStepIsNotMarkedAsTheLast) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  cluster.Reach(40);
+  for (std::uint32_t worker : {0, 1}) cluster.Finish(worker);
+  ASSERT_EQ(cluster.chief->phase(), Phase::kSettling);
+  cluster.Pass(absl::Seconds(10));
+  EXPECT_TRUE(cluster.Logged("did not tell its step"));
+  cluster.CompleteCheckpoint();
+  EXPECT_FALSE(cluster.output.commits[0].is_final);
+}
+
 TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
   ChiefOptions options = Options();
   options.evaluators = {0};
