@@ -111,7 +111,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     std::vector<LiveWorker> workers;
     for (const auto& member : view.members) {
       if (member->role == wire::Role::Worker && member->state == "joined" &&
-          member->index < answers_under_way_.size()) {
+          std::cmp_less(member->index, options_.shard.max_workers)) {
         workers.push_back({WorkerIndex(static_cast<std::uint16_t>(member->index)),
                            Incarnation(member->incarnation)});
       }

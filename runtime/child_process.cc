@@ -17,29 +17,16 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
-
-extern char** environ;
+#include "runtime/spawn_arguments.h"
 
 namespace weir {
 namespace {
 
 std::vector<std::string> Environment(const MemberAssignment& assignment, const std::string& token) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!absl::StartsWith(*entry, "WEIR_TOKEN=") && !absl::StartsWith(*entry, "TF_CONFIG=")) {
-      environment.emplace_back(*entry);
-    }
-  }
+  std::vector<std::string> environment = EnvironmentWithoutJob();
   environment.push_back(absl::StrCat(kMemberVariable, "=", assignment.ToText()));
   if (!token.empty()) environment.push_back(absl::StrCat("WEIR_TOKEN=", token));
   return environment;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& s : strings) pointers.push_back(s.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 absl::Status Failed(int error, absl::string_view what) {
@@ -76,7 +63,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(MemberAssignment assignment,
   ChildProcess child;
   child.task_ = assignment.task;
   const int error = posix_spawn(&child.pid_, "/proc/self/exe", &actions, &attributes,
-                                Pointers(arguments).data(), Pointers(environment).data());
+                                SpawnPointers(arguments).data(), SpawnPointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return Failed(error, absl::StrCat("start ", assignment.task.ToString()));

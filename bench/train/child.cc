@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,15 +14,13 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"
+#include "runtime/spawn_arguments.h"
 #include "runtime/stop_signal.h"
 #include "weir/exit_code.h"
-
-extern char** environ;
 
 namespace weir::bench {
 namespace {
@@ -30,23 +29,6 @@ constexpr std::size_t kShownLog = 2000;
 
 absl::Status Failed(const char* what) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what));
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& s : strings) pointers.push_back(s.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-std::vector<std::string> Environment() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!absl::StartsWith(*entry, "WEIR_TOKEN=") && !absl::StartsWith(*entry, "TF_CONFIG=")) {
-      environment.emplace_back(*entry);
-    }
-  }
-  return environment;
 }
 
 std::string EndOf(const UniqueFd& file) {
@@ -86,15 +68,15 @@ absl::StatusOr<Child> Child::Start(std::vector<std::string> arguments) {
 
   std::vector<std::string> argv = arguments;
   argv.insert(argv.begin(), "weir");
-  std::vector<std::string> environment = Environment();
+  std::vector<std::string> environment = EnvironmentWithoutJob();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, log.get(), STDERR_FILENO);
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, Pointers(argv).data(),
-                                Pointers(environment).data());
+  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr,
+                                SpawnPointers(argv).data(), SpawnPointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     return absl::ErrnoToStatus(error, absl::StrCat("cannot start weir ", arguments.front()));
@@ -106,6 +88,7 @@ absl::StatusOr<std::string> Child::Wait(absl::Duration limit) {
   const absl::Time deadline = MonotonicNow() + limit;
   const std::string command = absl::StrCat("`weir ", absl::StrJoin(arguments_, " "), "`");
   std::string text;
+  int status = 0;
   while (true) {
     if (StopSignal::received()) return absl::CancelledError("told to stop");
     if (MonotonicNow() >= deadline) {
@@ -117,11 +100,18 @@ absl::StatusOr<std::string> Child::Wait(absl::Duration limit) {
     std::array<char, 4096> piece{};
     const ssize_t count = read(out_.get(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;  // it ended, or closed its stdout, which it does only then
-    text.append(piece.data(), static_cast<std::size_t>(count));
+    if (count > 0) {
+      text.append(piece.data(), static_cast<std::size_t>(count));
+      continue;
+    }
+    // It closed its stdout, as it does when it ends, and not before.
+    // By number: glibc 2.36's header forgets that C++ includes it too.
+    const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+    poll(&ended, 1, 100);
+    if (waitpid(pid_, &status, WNOHANG) == pid_) break;
   }
-  int status = 0;
-  waitpid(std::exchange(pid_, -1), &status, 0);
+  pid_ = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   const absl::Status failure =

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/config/choice_flags.h"
 
 namespace weir::bench {
 namespace {
@@ -31,17 +32,8 @@ double MedianOf(const std::vector<Pair>& pairs, Figure figure) {
 
 double Milliseconds(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
 
-const char* TransportText(TransportChoice choice) {
-  switch (choice) {
-    case TransportChoice::kAuto:
-      return "auto";
-    case TransportChoice::kTcp:
-      return "tcp";
-    case TransportChoice::kShm:
-      return "shm";
-  }
-  return "?";
-}
+/// As a command line has it.
+std::string TransportText(TransportChoice choice) { return *TransportValue(choice).show(); }
 
 Json RunJson(const Run& run) {
   Json json = {{"steps_per_second", run.steps_per_second}};

@@ -184,7 +184,12 @@ class TrainBench {
 }  // namespace
 
 absl::StatusOr<int> RunTrainBench(const TrainBenchOptions& options) {
-  if (!options.json.empty()) WEIR_RETURN_IF_ERROR(ProbeFile(options.json));
+  if (!options.json.empty()) {
+    const absl::Status probe = ProbeFile(options.json);
+    WEIR_RETURN_IF_ERROR(WithExitCode(
+        absl::Status(probe.code(), absl::StrCat("--json ", options.json, ": ", probe.message())),
+        ExitCode::kBadUsage));
+  }
   return TrainBench(options).Run();
 }
 

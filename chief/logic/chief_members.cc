@@ -46,9 +46,12 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
     reply.reason = std::move(decision.reason);
   }
   if (reply.outcome == wire::JoinOutcome::Refused) {
+    // A worker need not serve anywhere.
+    const std::string where =
+        request.address.empty() ? "" : absl::StrCat(" at ", ForLog(request.address));
     output_.Log(LogLevel::kWarning,
-                absl::StrCat("refused ", MemberId{request.role, request.index}.ToString(), " at ",
-                             ForLog(request.address), ": ", ForLog(reply.reason)));
+                absl::StrCat("refused ", MemberId{request.role, request.index}.ToString(), where,
+                             ": ", ForLog(reply.reason)));
   }
   if (reply.outcome != wire::JoinOutcome::Accepted) return reply;
   reply.lease_ms = static_cast<std::uint32_t>(absl::ToInt64Milliseconds(options_.lease));

@@ -91,6 +91,10 @@ void Chief::Settle(absl::Time now) {
     output_.Log(LogLevel::kWarning,
                 absl::StrCat("ps ", counter_ps(), " did not tell its step: going on with step ",
                              progress_.global_step().value()));
+    if (stop_reason_.empty()) {
+      stop_reason_ = absl::StrCat("ps ", counter_ps(), " did not tell which step was the last: ",
+                                  "start the job again to go on from here");
+    }
   }
   if (verdict_ == EndOfJob::Verdict::kWorkersLost && !progress_.max_reached()) {
     return Fail(4, absl::StrCat("no worker is left: ", end_.last_departure()), now);

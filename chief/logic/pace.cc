@@ -15,6 +15,7 @@ constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 }  // namespace
 
 void Pace::Observe(Step step, absl::Time now) {
+  newest_ = step;
   if (at_ == absl::InfinitePast()) {
     step_ = step;
     at_ = now;
@@ -33,10 +34,10 @@ void Pace::Observe(Step step, absl::Time now) {
 }
 
 std::optional<absl::Duration> Pace::TimeTo(Step step) const {
-  if (step <= step_) return absl::ZeroDuration();
+  if (step <= newest_) return absl::ZeroDuration();
   if (weighted_ <= 0.0) return std::nullopt;
   const double rate = weighted_ / weights_;
-  const double seconds = static_cast<double>(step.value() - step_.value()) / rate;
+  const double seconds = static_cast<double>(step.value() - newest_.value()) / rate;
   if (seconds > absl::ToDoubleSeconds(kLongest)) return std::nullopt;
   return absl::Seconds(seconds);
 }

@@ -21,6 +21,7 @@ class Pace {
   // the first second's rate counts no more than the second's.
   double weighted_ = 0.0;
   double weights_ = 0.0;
+  Step newest_;
   Step step_;  // when it was last brought up to date
   absl::Time at_ = absl::InfinitePast();
 };

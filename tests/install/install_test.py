@@ -333,6 +333,7 @@ class ClientClusterTest(InstalledTest):
         worker = self.start_worker(0, self.installation.example("linear_regression"))
         self.assert_exit([worker], 2, 20)
         self.assertRegex(worker.text(), r"weights \[3\].*weights \[4\]")
+        roles["chief"].wait_for_line(r"ps 0 .* joined", 20)  # else it would look for a chief that is gone
         roles["chief"].signal(15)
         self.assert_exit(roles.values(), 0, 20)
 

@@ -182,11 +182,12 @@ std::unique_ptr<net::Transport> DataPlane::CreateTransport() const {
 void DataPlane::Report(wire::MemberBodyUnion body) {
   if (options_.on_stats && body.AsStats() != nullptr) return options_.on_stats();
   MutexLock lock(&report_mutex_);
-  if (freezing_ && body.AsStats() != nullptr) {
-    freezing_ = false;
-    frozen_ = true;
+  if (to_freeze_ > 0 && body.AsStats() != nullptr) {
+    --to_freeze_;
+    ++freezes_;
+    const int thaws = thaws_;
     reported_.NotifyAll();
-    while (frozen_) reported_.Wait(&report_mutex_);
+    while (thaws_ == thaws) reported_.Wait(&report_mutex_);
     return;
   }
   reports_.push_back(std::move(body));
@@ -212,14 +213,15 @@ bool DataPlane::WaitForStep(Step step) {
 
 void DataPlane::Freeze(int shard) {
   MutexLock lock(&report_mutex_);
-  freezing_ = true;
+  ++to_freeze_;
+  const int freezes = freezes_;
   server(shard).SendStats();
-  while (!frozen_) reported_.Wait(&report_mutex_);
+  while (freezes_ == freezes) reported_.Wait(&report_mutex_);
 }
 
 void DataPlane::Thaw() {
   MutexLock lock(&report_mutex_);
-  frozen_ = false;
+  ++thaws_;
   reported_.NotifyAll();
 }
 

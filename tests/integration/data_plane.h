@@ -102,8 +102,9 @@ class DataPlane {
   Mutex report_mutex_;
   CondVar reported_;
   std::vector<wire::MemberBodyUnion> reports_ ABSL_GUARDED_BY(report_mutex_);
-  bool freezing_ ABSL_GUARDED_BY(report_mutex_) = false;
-  bool frozen_ ABSL_GUARDED_BY(report_mutex_) = false;
+  int to_freeze_ ABSL_GUARDED_BY(report_mutex_) = 0;
+  int freezes_ ABSL_GUARDED_BY(report_mutex_) = 0;  // so far
+  int thaws_ ABSL_GUARDED_BY(report_mutex_) = 0;    // so far
 
   std::vector<std::unique_ptr<ps::Server>> servers_;
 };

@@ -310,6 +310,10 @@ TEST(EndTest, AnUnknownStepIsNotMarkedAsTheLast) {
   EXPECT_TRUE(cluster.Logged("did not tell its step"));
   cluster.CompleteCheckpoint();
   EXPECT_FALSE(cluster.output.commits[0].is_final);
+  AnswerAllStats(cluster);
+  ASSERT_NE(EndTo(cluster, Worker(0)), nullptr);
+  EXPECT_THAT(EndTo(cluster, Worker(0))->reason,
+              HasSubstr("stopped at step 40: ps 0 did not tell which step was the last"));
 }
 
 TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
