@@ -1,32 +1,10 @@
-// A program of its own: it replaces operator new to count what each thread allocates.
+// What one step of a worker allocates, in its own thread and in the parameter server's.
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
 #include "gtest/gtest.h"
 #include "tests/integration/data_plane.h"
-
-namespace {
-
-thread_local long allocations = 0;
-
-void* Allocate(std::size_t bytes) {
-  ++allocations;
-  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes); }
-void* operator new[](std::size_t bytes) { return Allocate(bytes); }
-// std::stable_sort's; unless replaced too, it would come from elsewhere and be freed here.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return Allocate(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/integration/thread_allocations.h"
 
 namespace weir::testing {
 namespace {
@@ -76,7 +54,7 @@ class AllocationTest : public ::testing::TestWithParam<Fabric> {
   AllocationTest()
       : plane_(TestLayout(), {.fabric = GetParam(), .notify_steps = 1000000, .on_stats = [this] {
                                 // On the server's owner thread.
-                                server_allocations_.set_value(allocations);
+                                server_allocations_.set_value(AllocationsOfThisThread());
                               }}) {
     plane_.Join(WorkerIndex(0));
   }
@@ -94,9 +72,9 @@ class AllocationTest : public ::testing::TestWithParam<Fabric> {
 };
 
 TEST_P(AllocationTest, TheCounterCounts) {
-  const long before = allocations;
-  delete new int(1);  // NOLINT
-  EXPECT_GT(allocations, before);
+  const long before = AllocationsOfThisThread();
+  ::operator delete(::operator new(1));  // a call of it, unlike an expression, is never left out
+  EXPECT_GT(AllocationsOfThisThread(), before);
 }
 
 TEST_P(AllocationTest, NoneInAStepOnceWarm) {
@@ -111,10 +89,10 @@ TEST_P(AllocationTest, NoneInAStepOnceWarm) {
     ServerAllocations();
     const long asked = ServerAllocations();
     const long server_before = ServerAllocations();
-    const long before = allocations;
+    const long before = AllocationsOfThisThread();
     steps.Take(kCountedSteps / 2);
     steps.TakeOverlapped(kCountedSteps / 2);
-    const long in_worker = allocations - before;
+    const long in_worker = AllocationsOfThisThread() - before;
     const long in_server = ServerAllocations() - server_before - (server_before - asked);
     RecordProperty("worker", static_cast<int>(in_worker));
     RecordProperty("ps", static_cast<int>(in_server));

@@ -179,6 +179,7 @@ class ConvOp final : public Op {
   void BuildOwnGradient(const Step& step) {
     const memory::desc source = source_.get_desc();
     const memory::desc result = output_.data.get_desc();
+    images_ = source.dims()[0];
     own_gradient_.emplace(LayoutOf(source, *TagOf(source)), LayoutOf(result, *TagOf(result)),
                           step.window);
   }
@@ -187,8 +188,8 @@ class ConvOp final : public Op {
     const auto floats = [](const memory& memory) {
       return static_cast<float*>(memory.get_data_handle());
     };
-    own_gradient_->Run(source_.get_desc().dims()[0], floats(source_), floats(output_.gradient),
-                       floats(kernel_gradient_), floats(bias_gradient_));
+    own_gradient_->Run(images_, floats(source_), floats(output_.gradient), floats(kernel_gradient_),
+                       floats(bias_gradient_));
   }
 
   void BuildBackwardWeights(Builder& builder, const BackwardWeightsDesc& desc) {
@@ -227,6 +228,7 @@ class ConvOp final : public Op {
   memory source_;
   Call reorder_source_, reorder_weights_, forward_;
   std::optional<NarrowConvGradient> own_gradient_;
+  memory::dim images_ = 0;  // of own_gradient_; asking oneDNN for it would allocate
   Call backward_weights_, reorder_kernel_gradient_;
   Call reorder_weights_back_, backward_data_, reorder_source_gradient_;
 };
