@@ -8,6 +8,7 @@
 #include "cli/status_arguments.h"
 #include "common/config/options.h"
 #include "common/net/ucx/version.h"
+#include "doctor/options.h"
 
 namespace weir::cli {
 namespace {
@@ -32,6 +33,8 @@ const std::vector<Command>& Commands() {
        Config, ConfigFlagTexts},
       {"bench", "train [FLAGS]", "a worker's steps/s with and without parameter servers", Bench,
        bench::TrainBenchFlagTexts},
+      {"doctor", "[FLAGS]", "what this host and this build can do, what is wrong, and the fix",
+       Doctor, doctor::DoctorFlagTexts},
       {"version", "", "this program's version and its UCX's", Version, nullptr},
   };
   return *commands;

@@ -36,6 +36,7 @@ int Member();
 int Status(std::span<const std::string> arguments);
 int Bench(std::span<const std::string> arguments);
 int Checkpoint(std::span<const std::string> arguments);
+int Doctor(std::span<const std::string> arguments);
 int Config(std::span<const std::string> arguments);
 std::vector<FlagText> ConfigFlagTexts();
 /// For the build: manual pages and completion. Not shown to people.

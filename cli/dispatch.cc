@@ -34,7 +34,7 @@ int BadUsage(const std::string& what) {
 }
 
 int Unknown(const std::string& name) {
-  for (const char* later : {"doctor", "mode", "scale", "rebalance"}) {
+  for (const char* later : {"mode", "scale", "rebalance"}) {
     if (name == later) return BadUsage(absl::StrCat("`weir ", name, "` is not in this version"));
   }
   std::vector<std::string> names = {"help"};

@@ -94,7 +94,7 @@ class FlagsTest(unittest.TestCase):
         text = page.read_text()
         spans = re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
         lines = [line for _, body in FENCE.findall(text) for line in body.replace("\\\n", " ").splitlines()
-                 if re.search(r"\bweir (run|local|status|checkpoint|config|bench)\b", line)]
+                 if re.search(r"\bweir (run|local|status|checkpoint|config|bench|doctor)\b", line)]
         for code in [s for s in spans if s.startswith(("--", "weir "))] + lines:
             yield from re.findall(r"(?<![\w-])--[a-z][\w-]*", code)
 
@@ -118,7 +118,7 @@ class OperationsTest(unittest.TestCase):
 
     def test_its_errors_are_the_program_s(self):
         """What stands between dots and colons in each line is text of the source."""
-        folders = ("bench", "chief", "cli", "common", "jobs", "ps_server", "runtime", "worker")
+        folders = ("bench", "chief", "cli", "common", "doctor", "jobs", "ps_server", "runtime", "worker")
         source = "".join(p.read_text() for folder in folders for p in sorted((ROOT / folder).rglob("*.cc")))
         texts = " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*\n\s*"', "", source)))
         rows = re.findall(r"^\| [\d, W]+ \| (`.*`) \| ", self.PAGE.read_text().partition("## Common errors")[2], re.M)
