@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -38,12 +39,24 @@ std::string ValuesOf(const FlagText& flag) {
   return "";
 }
 
+// The flags of a command and of its verbs, each once.
+std::vector<FlagText> FlagsOf(const Command& command) {
+  std::vector<FlagText> flags;
+  if (command.flags != nullptr) flags = command.flags();
+  for (const Verb& verb : command.verbs) {
+    for (FlagText& flag : verb.flags()) {
+      if (std::ranges::find(flags, flag.name, &FlagText::name) == flags.end())
+        flags.push_back(std::move(flag));
+    }
+  }
+  return flags;
+}
+
 // How the value of each flag is completed; a flag means the same in every command.
 std::map<std::string, std::set<std::string>> FlagsByValues() {
   std::map<std::string, std::set<std::string>> flags;
   for (const Command& command : Commands()) {
-    if (command.flags == nullptr) continue;
-    for (const FlagText& flag : command.flags()) {
+    for (const FlagText& flag : FlagsOf(command)) {
       if (!flag.placeholder.empty() && flag.in_this_version)
         flags[ValuesOf(flag)].insert(flag.name);
     }
@@ -59,10 +72,8 @@ std::string BashCompletion() {
   for (const Command& command : Commands()) {
     names.push_back(command.name);
     std::vector<std::string> words = WordsOf(command);
-    if (command.flags != nullptr) {
-      for (const FlagText& flag : command.flags()) {
-        if (flag.in_this_version) words.push_back(flag.name);
-      }
+    for (const FlagText& flag : FlagsOf(command)) {
+      if (flag.in_this_version) words.push_back(flag.name);
     }
     absl::StrAppend(&cases, "    ", command.name, ") words='", absl::StrJoin(words, " "), "' ;;\n");
   }

@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/train/options.h"
 #include "cli/commands.h"
 #include "cli/status_arguments.h"
 #include "common/config/options.h"
@@ -31,8 +30,8 @@ const std::vector<Command>& Commands() {
        Checkpoint, nullptr},
       {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
        Config, ConfigFlagTexts},
-      {"bench", "train [FLAGS]", "a worker's steps/s with and without parameter servers", Bench,
-       bench::TrainBenchFlagTexts},
+      {"bench", "latency|bandwidth|train [FLAGS]", "how fast this machine and build are", Bench,
+       nullptr, BenchVerbs()},
       {"doctor", "[FLAGS]", "what this host and this build can do, what is wrong, and the fix",
        Doctor, doctor::DoctorFlagTexts},
       {"version", "", "this program's version and its UCX's", Version, nullptr},
@@ -47,7 +46,22 @@ std::string HelpOf(const std::string& name) {
       absl::StrFormat("usage: weir %s%s%s\n%s\n", name, command->synopsis.empty() ? "" : " ",
                       command->synopsis, command->summary);
   if (command->flags != nullptr) absl::StrAppend(&text, FlagsHelp(command->flags()));
+  for (const Verb& verb : command->verbs) {
+    absl::StrAppendFormat(&text, "  %-12s %s\n", verb.name, verb.summary);
+  }
+  if (!command->verbs.empty()) {
+    absl::StrAppend(&text, "`weir ", name, " VERB --help` lists a verb's flags.\n");
+  }
   return text;
+}
+
+std::string HelpOf(const std::string& name, const std::string& verb) {
+  const auto command = std::ranges::find(Commands(), name, &Command::name);
+  if (command == Commands().end()) return "";
+  const auto found = std::ranges::find(command->verbs, verb, &Verb::name);
+  if (found == command->verbs.end()) return "";
+  return absl::StrCat("usage: weir ", name, " ", verb, " [FLAGS]\n", found->summary, "\n",
+                      FlagsHelp(found->flags()));
 }
 
 }  // namespace weir::cli

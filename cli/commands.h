@@ -8,6 +8,13 @@
 
 namespace weir::cli {
 
+/// One of the things that a subcommand does, where each has flags of its own.
+struct Verb {
+  std::string name;     ///< "latency"
+  std::string summary;  ///< one line, a phrase in lower case
+  std::vector<FlagText> (*flags)();
+};
+
 /// One subcommand: all that dispatch, help, a man page or completion know of it.
 struct Command {
   std::string name;      ///< "local"
@@ -17,6 +24,8 @@ struct Command {
   int (*run)(std::span<const std::string> arguments);
   /// Its flags in words; null: it has none.
   std::vector<FlagText> (*flags)();
+  /// Those that have flags of their own; `weir NAME VERB --help` prints them.
+  std::vector<Verb> verbs = {};
 };
 
 /// Every subcommand of this version that a person may use, in the order of `weir --help`.
@@ -24,6 +33,8 @@ const std::vector<Command>& Commands();
 
 /// "usage: weir NAME SYNOPSIS", what it does, and its flags: what `weir NAME --help` prints.
 std::string HelpOf(const std::string& name);
+/// The same of one verb: what `weir NAME VERB --help` prints.
+std::string HelpOf(const std::string& name, const std::string& verb);
 
 /// Runs `weir ARGUMENTS` and returns its exit code.
 int Dispatch(const std::vector<std::string>& arguments);
@@ -35,6 +46,7 @@ int Run(std::span<const std::string> arguments);
 int Member();
 int Status(std::span<const std::string> arguments);
 int Bench(std::span<const std::string> arguments);
+std::vector<Verb> BenchVerbs();
 int Checkpoint(std::span<const std::string> arguments);
 int Doctor(std::span<const std::string> arguments);
 int Config(std::span<const std::string> arguments);

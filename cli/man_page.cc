@@ -30,8 +30,8 @@ std::string Head(const std::string& page, const std::string& summary) {
                       "\n");
 }
 
-std::string Options(std::span<const FlagText> flags) {
-  std::string text = ".SH OPTIONS\n";
+std::string Options(const std::string& heading, std::span<const FlagText> flags) {
+  std::string text = absl::StrCat(".SH ", Argument(heading), "\n");
   std::string later;
   for (const FlagText& flag : flags) {
     if (!flag.in_this_version) {
@@ -103,7 +103,11 @@ std::string ManPage(const std::string& name) {
   std::string text = Head(absl::StrCat("weir-", name), command->summary);
   absl::StrAppend(&text, ".SH SYNOPSIS\n.B ", Argument(absl::StrCat("weir ", name)), "\n");
   if (!command->synopsis.empty()) absl::StrAppend(&text, Escaped(command->synopsis), "\n");
-  if (command->flags != nullptr) absl::StrAppend(&text, Options(command->flags()));
+  if (command->flags != nullptr) absl::StrAppend(&text, Options("OPTIONS", command->flags()));
+  for (const Verb& verb : command->verbs) {
+    absl::StrAppend(&text, Options(absl::StrCat("OPTIONS OF ", absl::AsciiStrToUpper(verb.name)),
+                                   verb.flags()));
+  }
   return absl::StrCat(text, kTail, ".SH \"SEE ALSO\"\n.BR weir (1)\n");
 }
 

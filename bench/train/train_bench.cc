@@ -11,8 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/process/child.h"
+#include "bench/process/output_file.h"
 #include "bench/train/alone.h"
-#include "bench/train/child.h"
 #include "bench/train/report.h"
 #include "common/base/atomic_file.h"
 #include "common/base/log.h"
@@ -171,9 +172,7 @@ class TrainBench {
     }
     good = good && wrong == 0;
     Print(absl::StrCat("# result ", good ? "OK" : "FAILED", " (wrong ", wrong, ")\n"));
-    if (!options_.json.empty()) {
-      WEIR_RETURN_IF_ERROR(WriteFileAtomically(options_.json, ReportJson(options_, rows)));
-    }
+    WEIR_RETURN_IF_ERROR(WriteOutput(options_.json, ReportJson(options_, rows)));
     return static_cast<int>(good ? ExitCode::kDone : ExitCode::kFailed);
   }
 
@@ -184,12 +183,7 @@ class TrainBench {
 }  // namespace
 
 absl::StatusOr<int> RunTrainBench(const TrainBenchOptions& options) {
-  if (!options.json.empty()) {
-    const absl::Status probe = ProbeFile(options.json);
-    WEIR_RETURN_IF_ERROR(WithExitCode(
-        absl::Status(probe.code(), absl::StrCat("--json ", options.json, ": ", probe.message())),
-        ExitCode::kBadUsage));
-  }
+  WEIR_RETURN_IF_ERROR(ProbeOutput("--json", options.json));
   return TrainBench(options).Run();
 }
 

@@ -51,6 +51,7 @@ class WatchTest(harness.ClusterTest):
 
     def test_says_that_the_chief_disappeared(self):
         roles, address = self.job(lease=2)
+        roles["worker 0"].wait_for_line("path to ps 0", 30)  # a chief that is not there yet would end the watch
         watch = self.watch(address, "0.3")
         self.wait_for_step(watch)
         roles["chief 0"].signal(signal.SIGKILL)

@@ -83,7 +83,8 @@ class FlagsTest(unittest.TestCase):
     def setUpClass(cls):
         commands = re.findall(r"^  (\w+) ", helped(), re.M)
         verbs = re.findall(r"^  (\w+) ", helped("checkpoint"), re.M)
-        texts = [helped(c) for c in commands if c != "version"] + [helped("checkpoint", v) for v in verbs] + [helped("bench", "train")]
+        benches = re.findall(r"^  (\w+) ", helped("bench"), re.M)
+        texts = [helped(c) for c in commands if c != "version"] + [helped("checkpoint", v) for v in verbs] + [helped("bench", b) for b in benches]
         cls.flags = {"--help", "--version"} | {f for text in texts for f in re.findall(r"^  (--[\w-]+)", text, re.M)}
 
     def exists(self, flag):

@@ -1,0 +1,77 @@
+#include "bench/data/data_bench.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/data/process_set.h"
+#include "bench/data/report.h"
+#include "bench/process/output_file.h"
+#include "bench/process/sizes_flag.h"
+#include "common/base/log.h"
+#include "common/base/status_macros.h"
+#include "runtime/stop_signal.h"
+
+namespace weir::bench {
+namespace {
+
+class DataBenchRun {
+ public:
+  explicit DataBenchRun(const DataBenchOptions& options) : options_(options) {}
+
+  absl::StatusOr<int> Run() {
+    for (const std::uint64_t size : options_.sizes) WEIR_RETURN_IF_ERROR(Measure(size));
+    return Conclude();
+  }
+
+ private:
+  static void Print(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  absl::Status Measure(std::uint64_t size) {
+    LogInfo(SizeText(size), ": ", ItersOf(options_, size), " pushes and pulls of each worker");
+    WEIR_ASSIGN_OR_RETURN(ProcessSet processes, ProcessSet::Start(options_, size));
+    if (rows_.empty()) {
+      context_ = {.path = processes.path(),
+                  .worker_cpus = WorkerCpus(options_),
+                  .ps_cpus = PsCpus(options_)};
+      Print(Heading(options_, context_));
+    }
+    WEIR_ASSIGN_OR_RETURN(Samples pushes, processes.Do("push"));
+    WEIR_ASSIGN_OR_RETURN(const Samples sum, processes.Do("check"));
+    pushes.wrong += sum.wrong;
+    WEIR_ASSIGN_OR_RETURN(Samples pulls, processes.Do("pull"));
+    WEIR_RETURN_IF_ERROR(processes.End());
+    Add(RowOf("push", size, options_.window, options_.workers, std::move(pushes)));
+    Add(RowOf("pull", size, options_.window, options_.workers, std::move(pulls)));
+    return absl::OkStatus();
+  }
+
+  void Add(DataRow row) {
+    Print(RowLine(row));
+    rows_.push_back(std::move(row));
+  }
+
+  absl::StatusOr<int> Conclude() const {
+    Print(ResultLine(rows_));
+    WEIR_RETURN_IF_ERROR(WriteOutput(options_.json, ReportJson(options_, context_, rows_)));
+    return static_cast<int>(VerdictOn(rows_));
+  }
+
+  const DataBenchOptions& options_;
+  StopSignal stop_;
+  RunContext context_;
+  std::vector<DataRow> rows_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunDataBench(const DataBenchOptions& options) {
+  WEIR_RETURN_IF_ERROR(ProbeOutput("--json", options.json));
+  return DataBenchRun(options).Run();
+}
+
+}  // namespace weir::bench

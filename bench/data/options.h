@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/config/flag_table.h"
+#include "common/config/job_options.h"
+
+namespace weir::bench {
+
+enum class DataBench {
+  kLatency,    ///< one operation outstanding
+  kBandwidth,  ///< a window of them
+};
+/// "latency", "bandwidth".
+std::string NameOf(DataBench bench);
+
+/// What `weir bench latency` or `weir bench bandwidth` was told.
+///
+/// A client has one push or pull under way at a time, of all tensors of its model. So the window of
+/// `bandwidth` is a model of as many tensors of the size: one push or pull of it is a window of
+/// operations that start together, and the next window starts when the last of them has ended.
+struct DataBenchOptions {
+  DataBench bench = DataBench::kLatency;
+  std::vector<std::uint64_t> sizes;  ///< bytes of one tensor; one row an operation and size
+  int window = 1;                    ///< tensors; 1 for kLatency
+  int ps = 1;
+  int workers = 1;
+  TransportChoice transport = TransportChoice::kAuto;
+  std::uint64_t iters = 0;  ///< timed pushes, and pulls, of each worker; 0: by size
+  bool control = false;     ///< raw UCX too, between the first worker and the first ps
+  std::vector<int> cpus;    ///< to pin to, in turn: workers, then ps; never empty after parsing
+  std::string json;         ///< path; empty: none
+  std::string plot;         ///< path; empty: none
+  bool help_requested = false;
+};
+
+/// Errors: kInvalidArgument (exit 2) listing every mistake.
+absl::StatusOr<DataBenchOptions> ParseDataBench(DataBench bench,
+                                                std::span<const std::string> arguments);
+std::vector<FlagText> DataBenchFlagTexts(DataBench bench);
+
+/// Timed iterations at `size`: what was asked for, else as many as move 256 MiB, from 30 to 5000.
+std::uint64_t ItersOf(const DataBenchOptions& options, std::uint64_t size);
+/// Those before them, which are not timed: a tenth, at least 10.
+std::uint64_t WarmUpOf(std::uint64_t iters);
+
+}  // namespace weir::bench

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/data/options.h"
+#include "bench/data/samples.h"
+#include "weir/exit_code.h"
+
+namespace weir::bench {
+
+/// One operation at one size.
+struct DataRow {
+  std::string op;  ///< "push", "pull", "control_am", "control_get"
+  std::uint64_t size_bytes = 0;
+  int window = 1;           ///< operations of this size that each time is of
+  Distribution time;        ///< of a window: of all workers' samples
+  double gbytes_per_s = 0;  ///< 10^9 bytes of payload, all workers together
+  double ops_per_s = 0;     ///< all workers together
+  std::uint64_t wrong = 0;  ///< elements that had not the value they must have
+  std::string control;      ///< the op of the control that `ratio` is to; empty: none
+  double ratio = 0;         ///< this p50 to that control's
+
+  double p50_us() const { return time.p50_us; }
+};
+
+/// The row that `samples`, of all `workers`, make.
+DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Samples samples);
+
+/// Where and how a run was measured; comments before the table, and part of the JSON.
+struct RunContext {
+  std::string path;  ///< from the first worker to the first ps: "message (ucx tcp/lo)"
+  std::vector<int> worker_cpus, ps_cpus;
+};
+
+/// Comments and the line that names the columns.
+std::string Heading(const DataBenchOptions& options, const RunContext& context);
+std::string RowLine(const DataRow& row);
+/// The last line, which says whether any value was wrong, and what the program then ends with.
+std::string ResultLine(std::span<const DataRow> rows);
+ExitCode VerdictOn(std::span<const DataRow> rows);
+std::string ReportJson(const DataBenchOptions& options, const RunContext& context,
+                       std::span<const DataRow> rows);
+
+}  // namespace weir::bench

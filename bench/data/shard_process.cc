@@ -1,0 +1,95 @@
+#include "bench/data/shard_process.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/ids.h"
+#include "common/base/status_macros.h"
+#include "common/net/ucx/version.h"
+#include "common/rpc/server.h"
+#include "ps_server/server.h"
+#include "schemas/chief_generated.h"
+
+namespace weir::bench {
+namespace {
+
+constexpr std::uint64_t kNoEnd = std::uint64_t{1} << 62U;
+
+class ShardService final : public rpc::ShardHandler {
+ public:
+  explicit ShardService(ps::Server& server) : server_(server) {}
+  absl::StatusOr<wire::ConnectReplyT> Connect(const wire::ConnectRequestT& request) override {
+    return server_.Connect(request);
+  }
+
+ private:
+  ps::Server& server_;
+};
+
+wire::ViewT WholeView(int workers) {
+  wire::ViewT view;
+  view.number = kView;
+  view.ready = true;
+  for (int worker = 0; worker < workers; ++worker) {
+    auto member = std::make_unique<wire::MemberT>();
+    member->role = wire::Role::Worker;
+    member->index = static_cast<std::uint32_t>(worker);
+    member->incarnation = IncarnationOf(worker);
+    member->state = "joined";
+    view.members.push_back(std::move(member));
+  }
+  return view;
+}
+
+absl::StatusOr<std::unique_ptr<ps::Server>> CreateServer(const RoleOptions& role,
+                                                         const Layout& layout) {
+  const RoleSetup setup = SetupOf(role);
+  ps::ServerOptions options;
+  options.shard.shard = ShardIndex(static_cast<std::uint16_t>(role.index));
+  options.shard.max_workers = role.workers;
+  options.shard.max_steps = Step(kNoEnd);
+  options.shard.learning_rate = 1;  // bench/data/pattern.h
+  options.shard.has_step_counter = role.index == 0;
+  options.incarnation = Incarnation(RandomId());
+  options.host_id = HostId();
+  options.transport_kind = TransportKind(setup);
+  options.ucx_version = net::UcxVersion();
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup));
+  const auto zeros = [](const Block&, std::span<float> values) {
+    std::ranges::fill(values, 0.0F);
+    return absl::OkStatus();
+  };
+  // Nobody is there to be told: no step is taken, no checkpoint asked for.
+  return ps::Server::Create(layout, options, std::move(transport), zeros,
+                            [](const wire::MemberBodyUnion&) {});
+}
+
+}  // namespace
+
+absl::Status RunShardProcess(const RoleOptions& options) {
+  WEIR_RETURN_IF_ERROR(SettleIn(options));
+  WEIR_ASSIGN_OR_RETURN(const Layout layout, LayoutOf(options));
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<ps::Server> server, CreateServer(options, layout));
+  server->OnView(WholeView(options.workers));
+  ShardService service(*server);
+  WEIR_ASSIGN_OR_RETURN(const std::unique_ptr<rpc::Server> rpc,
+                        rpc::Server::Create({.who = absl::StrCat("ps ", options.index),
+                                             .address = "127.0.0.1:0",
+                                             .loopback_only = true},
+                                            nullptr, &service));
+  std::printf("%d\n", rpc->port());
+  std::fflush(stdout);
+  std::string word;
+  while (std::getline(std::cin, word)) {
+    return absl::InvalidArgumentError(absl::StrCat("told to '", word, "'"));
+  }
+  rpc->Shutdown(absl::ZeroDuration());
+  server->Stop();
+  return absl::OkStatus();
+}
+
+}  // namespace weir::bench

@@ -1,0 +1,63 @@
+"""`weir bench latency` and `bandwidth`: pushes and pulls between real processes, each value checked."""
+import json
+import unittest
+
+import harness
+
+COLUMNS = "op size_bytes iters p50_us p99_us p999_us max_us gbytes_per_s ops_per_s wrong".split()
+
+
+class BenchDataTest(harness.ClusterTest):
+    def bench(self, *arguments, seconds=120):
+        report = self.folder / "report.json"
+        process = self.start("bench", "bench", *arguments, "--json", report)
+        code, text = process.wait(seconds), process.text()
+        self.assertEqual(code, 0, text)
+        return text, json.loads(report.read_text())
+
+    def check_rows(self, text, report, expected):
+        lines = [line.split() for line in text.splitlines()]
+        self.assertIn(["#", *COLUMNS], lines)
+        shown = [dict(zip(COLUMNS, line)) for line in lines if len(line) >= len(COLUMNS) and line[0] in ("push", "pull")]
+        self.assertEqual([(r["op"], int(r["size_bytes"]), int(r["iters"])) for r in shown], expected)
+        self.assertEqual([(r["op"], r["size_bytes"], r["iters"]) for r in report["rows"]], expected)
+        for row in report["rows"]:
+            self.assertEqual(row["wrong"], 0)
+            self.assertTrue(0 < row["p50_us"] <= row["p99_us"] <= row["p999_us"] <= row["max_us"], row)
+            self.assertAlmostEqual(row["gbytes_per_s"], row["ops_per_s"] * row["size_bytes"] / 1e9, places=3)
+        self.assertIn("# result OK (wrong 0)", text)
+
+    def test_latency_over_each_transport(self):
+        for transport, device in (("tcp", "tcp/lo"), ("shm", "sysv")):
+            with self.subTest(transport=transport):
+                text, report = self.bench("latency", "--transport", transport, "--sizes", "8,64k,1m", "--iters", "20")
+                sizes = (8, 65536, 1 << 20)
+                self.check_rows(text, report, [(op, size, 20) for size in sizes for op in ("push", "pull")])
+                self.assertIn(device, report["path"])
+                self.assertEqual((report["bench"], report["transport"], report["window"]), ("latency", transport, 1))
+
+    def test_every_worker_s_pushes_reach_every_shard(self):
+        text, report = self.bench("bandwidth", "--ps", "2", "--workers", "2", "--sizes", "12,300k", "--window", "3", "--iters", "10")
+        self.check_rows(text, report, [(op, size, 20) for size in (12, 300 << 10) for op in ("push", "pull")])
+        self.assertEqual((report["bench"], report["ps"], report["workers"], report["window"]), ("bandwidth", 2, 2, 3))
+
+    def test_bad_arguments(self):
+        for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
+                                 (("latency", "--transport", "rdma"), "not in this version"),
+                                 (("latency", "--cluster", "localhost:1"), "not in this version"),
+                                 (("latency", "--window", "2"), "--window"),
+                                 (("latency", "--cpus", "1000"), "CPU 1000"),
+                                 (("bandwidth", "--json", self.folder / "no" / "such" / "folder"), "--json"),
+                                 (("latencie",), "latency")):
+            with self.subTest(arguments=arguments):
+                self.assertIn(names, self.refused(2, "bench", *arguments, seconds=30))
+
+    def test_help_of_each(self):
+        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("train", "--pairs")):
+            process = self.start("help", "bench", bench, "--help")
+            self.assertEqual(process.wait(10), 0)
+            self.assertIn(flag, process.text())
+
+
+if __name__ == "__main__":
+    unittest.main()

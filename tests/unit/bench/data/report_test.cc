@@ -1,0 +1,107 @@
+#include "bench/data/report.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace weir::bench {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::uint64_t> OneTo(std::uint64_t most) {
+  std::vector<std::uint64_t> values;
+  for (std::uint64_t value = most; value >= 1; --value) values.push_back(value * 1000);
+  return values;
+}
+
+TEST(DistributionTest, PercentilesAreSamples) {
+  const Distribution of_1000 = DistributionOf(OneTo(1000));
+  EXPECT_EQ(of_1000.count, 1000U);
+  EXPECT_EQ(of_1000.p50_us, 500);
+  EXPECT_EQ(of_1000.p99_us, 990);
+  EXPECT_EQ(of_1000.p999_us, 999);
+  EXPECT_EQ(of_1000.max_us, 1000);
+  EXPECT_EQ(of_1000.mean_us, 500.5);
+  const Distribution of_3 = DistributionOf(OneTo(3));
+  EXPECT_EQ(of_3.p50_us, 2);
+  EXPECT_EQ(of_3.p999_us, 3);
+  EXPECT_EQ(DistributionOf({}).max_us, 0);
+}
+
+TEST(SamplesTest, SurviveTheirLine) {
+  const auto read = Samples::FromJson(Samples{.nanoseconds = {3, 1, 2}, .wrong = 4}.ToJson());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->nanoseconds, (std::vector<std::uint64_t>{3, 1, 2}));
+  EXPECT_EQ(read->wrong, 4U);
+}
+
+TEST(SamplesTest, OtherLinesAreRefused) {
+  for (const char* line : {"", "{}", "[]", R"({"ns":[1]})", R"({"ns":[-1],"wrong":0})",
+                           R"({"ns":["1"],"wrong":0})", R"({"ns":[1],"wrong":-1})"}) {
+    EXPECT_FALSE(Samples::FromJson(line).ok()) << line;
+  }
+}
+
+TEST(DataRowTest, RatesAreOfAllWorkersAndTheWholeWindow) {
+  // Two workers' windows of 8 operations, 100 us each.
+  const DataRow row = RowOf("push", 1'000'000, 8, 2, {.nanoseconds = {100'000, 100'000}});
+  EXPECT_DOUBLE_EQ(row.ops_per_s, 160'000);
+  EXPECT_DOUBLE_EQ(row.gbytes_per_s, 160);
+  EXPECT_EQ(row.time.count, 2U);
+}
+
+TEST(VerdictTest, OneWrongElementFailsTheRun) {
+  std::vector<DataRow> rows = {RowOf("push", 8, 1, 1, {.nanoseconds = {1000}}),
+                               RowOf("pull", 8, 1, 1, {.nanoseconds = {1000}})};
+  EXPECT_EQ(VerdictOn(rows), ExitCode::kDone);
+  EXPECT_EQ(ResultLine(rows), "# result OK (wrong 0)\n");
+  rows[1].wrong = 1;
+  EXPECT_EQ(VerdictOn(rows), ExitCode::kFailed);
+  EXPECT_EQ(ResultLine(rows), "# result FAILED (wrong 1)\n");
+}
+
+TEST(ReportTest, TheTableHasAValueUnderEachColumn) {
+  const auto words = [](const std::string& line) {
+    std::vector<std::string> found;
+    std::istringstream in(line);
+    for (std::string word; in >> word;) found.push_back(word);
+    return found;
+  };
+  const DataBenchOptions options{.control = true};
+  const std::string heading = Heading(options, {.path = "message (x)"});
+  std::vector<std::string> columns =
+      words(heading.substr(heading.rfind('\n', heading.size() - 2) + 1));
+  columns.erase(columns.begin());  // the '#'
+  DataRow row = RowOf("pull", 8, 1, 1, {.nanoseconds = {2000}});
+  row.control = "control_am";
+  row.ratio = 1.5;
+  EXPECT_EQ(words(RowLine(row)).size(), columns.size());
+  EXPECT_EQ(columns.back(), "ratio");
+  EXPECT_EQ(words(RowLine(row)).back(), "1.50");
+  EXPECT_THAT(heading, HasSubstr("path message (x)"));
+}
+
+TEST(ReportTest, TheJsonHasTheRowsAndTheirContext) {
+  const std::vector<DataRow> rows = {RowOf("push", 8, 1, 2, {.nanoseconds = {2000}, .wrong = 3})};
+  const DataBenchOptions options{.workers = 2, .transport = TransportChoice::kShm};
+  const RunContext context{.path = "message (x)", .worker_cpus = {0, 1}, .ps_cpus = {2}};
+  const auto json = nlohmann::json::parse(ReportJson(options, context, rows));
+  EXPECT_EQ(json["bench"], "latency");
+  EXPECT_EQ(json["transport"], "shm");
+  EXPECT_EQ(json["path"], "message (x)");
+  EXPECT_EQ(json["worker_cpus"], (std::vector<int>{0, 1}));
+  const auto& row = json["rows"][0];
+  EXPECT_EQ(row["op"], "push");
+  EXPECT_EQ(row["size_bytes"], 8);
+  EXPECT_EQ(row["p50_us"], 2.0);
+  EXPECT_EQ(row["wrong"], 3);
+  EXPECT_FALSE(row.contains("ratio")) << "no control was measured";
+}
+
+}  // namespace
+}  // namespace weir::bench
