@@ -14,17 +14,13 @@ namespace weir::bench {
 
 /// One operation at one size.
 struct DataRow {
-  std::string op;  ///< "push", "pull", "control_am", "control_get"
+  std::string op;  ///< "push", "pull"
   std::uint64_t size_bytes = 0;
   int window = 1;           ///< operations of this size that each time is of
   Distribution time;        ///< of a window: of all workers' samples
   double gbytes_per_s = 0;  ///< 10^9 bytes of payload, all workers together
   double ops_per_s = 0;     ///< all workers together
   std::uint64_t wrong = 0;  ///< elements that had not the value they must have
-  std::string control;      ///< the op of the control that `ratio` is to; empty: none
-  double ratio = 0;         ///< this p50 to that control's
-
-  double p50_us() const { return time.p50_us; }
 };
 
 /// The row that `samples`, of all `workers`, make.

@@ -84,7 +84,7 @@ absl::Status RunShardProcess(const RoleOptions& options) {
   std::printf("%d\n", rpc->port());
   std::fflush(stdout);
   std::string word;
-  while (std::getline(std::cin, word)) {
+  if (std::getline(std::cin, word)) {
     return absl::InvalidArgumentError(absl::StrCat("told to '", word, "'"));
   }
   rpc->Shutdown(absl::ZeroDuration());
