@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,11 @@ namespace weir::doctor {
 namespace {
 
 enum class Ending { kEnd, kTooLate };
+
+int MillisecondsTo(absl::Time deadline) {
+  return static_cast<int>(
+      std::max<std::int64_t>(absl::ToInt64Milliseconds(deadline - absl::Now()), 0));
+}
 
 void WriteAll(int to, const std::string& text) {
   std::size_t written = 0;
@@ -44,9 +50,8 @@ void WriteAll(int to, const std::string& text) {
 Ending ReadToEnd(int from, absl::Time deadline, std::string& text) {
   std::array<char, 4096> part{};
   while (true) {
-    const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
     pollfd ready{.fd = from, .events = POLLIN, .revents = 0};
-    const int count = poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    const int count = poll(&ready, 1, MillisecondsTo(deadline));
     if (count == 0) return Ending::kTooLate;
     if (count < 0 && errno == EINTR) continue;
     const ssize_t got = read(from, part.data(), part.size());
@@ -56,9 +61,23 @@ Ending ReadToEnd(int from, absl::Time deadline, std::string& text) {
   }
 }
 
-std::string HowItEnded(pid_t child) {
+// Not waited for: a process within a hanging driver does not end even then. What is left of it goes
+// with this process.
+void LetGo(pid_t child) {
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, WNOHANG);
+}
+
+std::string HowItEnded(pid_t child, absl::Time deadline) {
+  // By number: glibc 2.36's header forgets that C++ includes it too.
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  while (poll(&ended, 1, MillisecondsTo(deadline)) < 0 && errno == EINTR) {
+  }
   int state = 0;
-  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+  if (waitpid(child, &state, WNOHANG) != child) {
+    LetGo(child);
+    return "it does not end";
   }
   return WIFSIGNALED(state) ? absl::StrCat("it crashed (", strsignal(WTERMSIG(state)), ")")
                             : absl::StrCat("it ended with ", WEXITSTATUS(state));
@@ -88,15 +107,14 @@ std::vector<Check> ExamineApart(const std::string& name, absl::Duration limit,
   if (child < 0)
     return {Unknown(name, absl::StrCat("it: ", std::generic_category().message(errno)))};
   std::string text;
-  if (ReadToEnd(from.get(), deadline, text) == Ending::kTooLate) {
-    kill(child, SIGKILL);
-    // Not waited for: a process within a hanging driver does not end even then.
-    waitpid(child, nullptr, WNOHANG);
-    return Broken(name, absl::StrCat("no answer within ", absl::FormatDuration(limit)));
-  }
-  const std::string ended = HowItEnded(child);
+  const Ending ending = ReadToEnd(from.get(), deadline, text);
   std::optional<std::vector<Check>> checks = ParseReportJson(text);
-  return checks.has_value() ? *std::move(checks) : Broken(name, ended);
+  if (!checks.has_value() && ending == Ending::kEnd) {
+    return Broken(name, HowItEnded(child, deadline));
+  }
+  LetGo(child);
+  if (checks.has_value()) return *std::move(checks);
+  return Broken(name, absl::StrCat("no answer within ", absl::FormatDuration(limit)));
 }
 
 }  // namespace weir::doctor
