@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/integration/data_plane.h"
-#include "tests/integration/thread_allocations.h"
+#include "tests/support/thread_allocations.h"
 
 namespace weir::testing {
 namespace {

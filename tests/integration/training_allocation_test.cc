@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "jobs/registry.h"
 #include "tests/integration/data_plane.h"
-#include "tests/integration/thread_allocations.h"
+#include "tests/support/thread_allocations.h"
 #include "worker/training/trainer.h"
 
 namespace weir::testing {

@@ -1,4 +1,4 @@
-#include "tests/integration/thread_allocations.h"
+#include "tests/support/thread_allocations.h"
 
 #include <dlfcn.h>
 

@@ -1,34 +1,19 @@
-// A program of its own: it replaces operator new to count what every thread allocates.
-#include <atomic>
-#include <cstdlib>
-#include <new>
+// What the reading of batches allocates, in every thread.
+#include <numeric>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/thread_allocations.h"
 #include "tests/unit/data/batches.h"
 #include "weir/dataset.h"
 
-namespace {
-
-std::atomic<long> allocations = 0;
-
-void* Allocate(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes); }
-void* operator new[](std::size_t bytes) { return Allocate(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-
 namespace weir {
 namespace {
+
+long Allocations() {
+  const testing::AllocationCounts counts = testing::AllocationsByThread();
+  return std::accumulate(counts.begin(), counts.end(), 0L);
+}
 
 Dataset Pipeline() {
   return Numbers(1000)
@@ -47,19 +32,18 @@ long AllocationsOnceWarm(const Dataset& dataset) {
   const auto iterator = dataset.CreateIterator();
   EXPECT_TRUE(iterator.ok());
   EXPECT_TRUE((*iterator)->Next().ok());
-  const long before = allocations;
+  const long before = Allocations();
   for (int i = 0; i < 100; ++i) {
     const auto batch = (*iterator)->Next();
     if (!batch.ok() || !batch->has_value()) return -1;
   }
-  return allocations - before;
+  return Allocations() - before;
 }
 
 TEST(DatasetAllocationTest, TheCounterCounts) {
-  const long before = allocations;
-  delete new int(1);  // NOLINT
+  const long before = Allocations();
   std::vector<int> values(100);
-  EXPECT_GT(allocations, before);
+  EXPECT_GT(Allocations(), before);
 }
 
 TEST(DatasetAllocationTest, NoneOnceWarm) { EXPECT_EQ(AllocationsOnceWarm(Pipeline()), 0); }
