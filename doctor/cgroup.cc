@@ -117,8 +117,7 @@ Check CheckMemory(const CgroupLimits& limits) {
       absl::StrCat(Bytes(*limits.memory_bytes), " for the control group, ", Bytes(used), " used");
   constexpr char kFix[] =
       "raise memory.max: --memory (Docker), resources.limits.memory (Kubernetes); what a role "
-      "takes "
-      "is in docs/operations.md, Sizing";
+      "takes is in docs/operations.md, Sizing";
   if (left < kLeast) return Fail(kName, found, kFix);
   return left < kLittle ? Warn(kName, found, kFix) : Ok(kName, found);
 }

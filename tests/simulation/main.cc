@@ -138,7 +138,8 @@ int Run(const std::string& program, const Arguments& arguments) {
     if (RunSeed(seed, arguments, &totals)) continue;
     ++broken;
     std::cout << "  replay: " << program << " --seed " << seed << plant << "\n";
-    // A broken harness makes members wait in vain up to limits that are long: one such seed is enough.
+    // A broken harness makes members wait in vain up to limits that are long: one such seed is
+    // enough.
     if (arguments.plant != Plant::kNone) break;
   }
   const bool enough = Report(totals, arguments);

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "absl/time/clock.h"
-#include "expect_check.h"
+#include "tests/unit/doctor/expect_check.h"
 
 namespace weir::doctor {
 namespace {

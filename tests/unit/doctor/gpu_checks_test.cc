@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "expect_check.h"
-#include "host_folder.h"
+#include "tests/unit/doctor/expect_check.h"
+#include "tests/unit/doctor/host_folder.h"
 
 namespace weir::doctor {
 namespace {

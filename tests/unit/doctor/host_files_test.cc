@@ -2,7 +2,7 @@
 
 #include "doctor/amounts.h"
 #include "gmock/gmock.h"
-#include "host_folder.h"
+#include "tests/unit/doctor/host_folder.h"
 
 namespace weir::doctor {
 namespace {

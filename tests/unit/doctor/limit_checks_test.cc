@@ -1,6 +1,6 @@
 #include "doctor/limit_checks.h"
 
-#include "expect_check.h"
+#include "tests/unit/doctor/expect_check.h"
 
 namespace weir::doctor {
 namespace {

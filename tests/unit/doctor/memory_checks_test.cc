@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "doctor/amounts.h"
-#include "expect_check.h"
-#include "host_folder.h"
+#include "tests/unit/doctor/expect_check.h"
+#include "tests/unit/doctor/host_folder.h"
 
 namespace weir::doctor {
 namespace {

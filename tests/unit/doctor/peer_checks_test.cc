@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "absl/synchronization/notification.h"
-#include "expect_check.h"
-#include "host_folder.h"
+#include "tests/unit/doctor/expect_check.h"
+#include "tests/unit/doctor/host_folder.h"
 
 namespace weir::doctor {
 namespace {

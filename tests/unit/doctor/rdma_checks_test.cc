@@ -1,7 +1,7 @@
 #include "doctor/rdma_checks.h"
 
-#include "expect_check.h"
-#include "host_folder.h"
+#include "tests/unit/doctor/expect_check.h"
+#include "tests/unit/doctor/host_folder.h"
 
 namespace weir::doctor {
 namespace {

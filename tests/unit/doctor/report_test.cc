@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "expect_check.h"
+#include "tests/unit/doctor/expect_check.h"
 
 namespace weir::doctor {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "expect_check.h"
+#include "tests/unit/doctor/expect_check.h"
 
 namespace weir::doctor {
 namespace {
