@@ -59,8 +59,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
         memory_(std::move(memory)),
         store_(layout, options.shard.shard, memory_ ? SpareSlots(layout, options.shard) : 0,
                memory_ ? memory_->bytes() : MutableByteSpan()),
-        counters_(static_cast<int>(layout.blocks_of(options.shard.shard).size()),
-                  options.shard.max_workers),
+        counters_(options.shard.max_workers),
         admission_({.transport_kind = options.transport_kind,
                     .ucx_version = options.ucx_version,
                     .layout_fingerprint = layout.fingerprint(),
@@ -83,6 +82,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     for (BlockId id : layout_.blocks_of(options_.shard.shard)) {
       WEIR_RETURN_IF_ERROR(loader(layout_.block(id), store_.InitialValues(id)));
     }
+    store_.Identify(options_.incarnation);
     return absl::OkStatus();
   }
 
