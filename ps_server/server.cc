@@ -171,6 +171,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       if (!busy && !told) transport_->Wait(absl::Seconds(1));
     }
     RunMailbox();
+    store_.Close();
     Quiesce();
   }
 
@@ -259,6 +260,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     reply.view = shard_.view().value();
     reply.session = connection.session;
     reply.data_address.assign(data_address_.begin(), data_address_.end());
+    if (memory_ != nullptr) {
+      reply.arena_key.assign(memory_->remote_key().begin(), memory_->remote_key().end());
+      reply.arena_bytes = memory_->bytes().size();
+    }
     return reply;
   }
 
@@ -416,16 +421,22 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   // --- reports
-  wire::ShardStatsT Stats() {
+  /// Any thread.
+  wire::ShardStatsT Counted() {
     wire::ShardStatsT stats = StatsOf(layout_, options_.shard.shard, counters_);
+    stats.bytes_pulled += store_.bytes_read();
+    return stats;
+  }
+
+  wire::ShardStatsT Stats() {
+    wire::ShardStatsT stats = Counted();
     stats.first_ticket_us = first_ticket_us_;
     stats.last_ack_us = last_ack_us_;
     return stats;
   }
 
   void CheckpointDone(wire::CheckpointDoneT done) {
-    done.stats =
-        std::make_unique<wire::ShardStatsT>(StatsOf(layout_, options_.shard.shard, counters_));
+    done.stats = std::make_unique<wire::ShardStatsT>(Counted());
     wire::MemberBodyUnion body;
     body.Set(std::move(done));
     report_(std::move(body));

@@ -16,12 +16,15 @@ inline constexpr std::uint64_t kMagic = 0x616e'6572'6172'6977;  // "wirarena", r
 inline constexpr std::uint32_t kFormat = 1;
 inline constexpr std::size_t kCacheLine = 64;
 
+/// No view that anybody has.
+inline constexpr std::uint32_t kClosed = 0xffff'ffff;
+
 struct Header {
   std::uint64_t magic = kMagic;
   std::uint32_t format = kFormat;
   std::uint32_t blocks = 0;
   std::uint64_t incarnation = 0;  ///< of the ps
-  /// The shard's view: published before any answer of that view.
+  /// The shard's view, published before any answer of that view; kClosed once it has stopped.
   std::atomic<std::uint32_t> view{0};
   /// What readers took, for the shard's statistics alone. A line of its own: readers write it.
   alignas(kCacheLine) std::atomic<std::uint64_t> bytes_read{0};

@@ -65,6 +65,8 @@ class BlockStore {
   /// Before the first of them maps it.
   void Identify(Incarnation incarnation);
   void PublishView(ViewNumber view);
+  /// Nobody is to read any more: the shard stops. Those who have it mapped ask by message then.
+  void Close() { PublishView(ViewNumber(arena::kClosed)); }
   /// Bytes that they took, as they say.
   std::uint64_t bytes_read() const;
 
