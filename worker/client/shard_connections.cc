@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -187,7 +188,10 @@ std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
     const Connection& connection = shards_[s];
     std::string path = transport.PathTo(connection.peer);
     if (connection.arena.has_value()) {
-      path = absl::StrCat("mapped for pulls, else ", path);
+      absl::string_view lanes = path;
+      absl::ConsumePrefix(&lanes, "message (");
+      absl::ConsumeSuffix(&lanes, ")");
+      path = absl::StrCat("mapped (messages over ", lanes, ")");
     } else if (!connection.not_mapped.empty()) {
       absl::StrAppend(&path, ", not mapped: ", connection.not_mapped);
     }
