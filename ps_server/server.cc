@@ -59,8 +59,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
         memory_(std::move(memory)),
         store_(layout, options.shard.shard, memory_ ? SpareSlots(layout, options.shard) : 0,
                memory_ ? memory_->bytes() : MutableByteSpan()),
-        counters_(static_cast<int>(layout.blocks_of(options.shard.shard).size()),
-                  options.shard.max_workers),
+        counters_(options.shard.max_workers),
         admission_({.transport_kind = options.transport_kind,
                     .ucx_version = options.ucx_version,
                     .layout_fingerprint = layout.fingerprint(),
@@ -83,6 +82,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     for (BlockId id : layout_.blocks_of(options_.shard.shard)) {
       WEIR_RETURN_IF_ERROR(loader(layout_.block(id), store_.InitialValues(id)));
     }
+    store_.Identify(options_.incarnation);
     return absl::OkStatus();
   }
 
@@ -171,6 +171,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       if (!busy && !told) transport_->Wait(absl::Seconds(1));
     }
     RunMailbox();
+    store_.Close();
     Quiesce();
   }
 
@@ -259,6 +260,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     reply.view = shard_.view().value();
     reply.session = connection.session;
     reply.data_address.assign(data_address_.begin(), data_address_.end());
+    if (memory_ != nullptr) {
+      reply.arena_key.assign(memory_->remote_key().begin(), memory_->remote_key().end());
+      reply.arena_bytes = memory_->bytes().size();
+    }
     return reply;
   }
 
@@ -416,16 +421,22 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   // --- reports
-  wire::ShardStatsT Stats() {
+  /// Any thread.
+  wire::ShardStatsT Counted() {
     wire::ShardStatsT stats = StatsOf(layout_, options_.shard.shard, counters_);
+    stats.bytes_pulled += store_.bytes_read();
+    return stats;
+  }
+
+  wire::ShardStatsT Stats() {
+    wire::ShardStatsT stats = Counted();
     stats.first_ticket_us = first_ticket_us_;
     stats.last_ack_us = last_ack_us_;
     return stats;
   }
 
   void CheckpointDone(wire::CheckpointDoneT done) {
-    done.stats =
-        std::make_unique<wire::ShardStatsT>(StatsOf(layout_, options_.shard.shard, counters_));
+    done.stats = std::make_unique<wire::ShardStatsT>(Counted());
     wire::MemberBodyUnion body;
     body.Set(std::move(done));
     report_(std::move(body));

@@ -104,16 +104,36 @@ int WorkerRank(const ClusterSpec& cluster, int worker_index) {
 
 namespace {
 
-// In this version auto is tcp: it works wherever two processes can meet.
+// Messages of auto go over tcp: it works wherever two processes can meet, and notices at once that
+// one has died.
 net::UcxFabric FabricOf(const RoleSetup& setup) {
-  return setup.options.transport == TransportChoice::kShm ? net::UcxFabric::kShm
-                                                          : net::UcxFabric::kTcp;
+  switch (setup.options.transport) {
+    case TransportChoice::kAuto:
+      return net::UcxFabric::kTcpMapped;
+    case TransportChoice::kTcp:
+      return net::UcxFabric::kTcp;
+    case TransportChoice::kShm:
+      return net::UcxFabric::kShm;
+  }
+  return net::UcxFabric::kTcp;
 }
 
 }  // namespace
 
 std::string TransportKind(const RoleSetup& setup) {
   return FabricOf(setup) == net::UcxFabric::kShm ? "ucx shm" : "ucx tcp";
+}
+
+Mapping MappingOf(const RoleSetup& setup) {
+  switch (setup.options.transport) {
+    case TransportChoice::kAuto:
+      return Mapping::kWhereItWorks;
+    case TransportChoice::kTcp:
+      return Mapping::kNever;
+    case TransportChoice::kShm:
+      return Mapping::kRequired;
+  }
+  return Mapping::kNever;
 }
 
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {

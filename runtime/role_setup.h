@@ -13,6 +13,7 @@
 #include "common/rpc/tls_identity.h"
 #include "schemas/chief_generated.h"
 #include "weir/job.h"
+#include "worker/client/data_client.h"
 
 namespace weir {
 
@@ -60,6 +61,9 @@ int WorkerRank(const ClusterSpec& cluster, int worker_index);
 
 /// What CreateTransport makes, for a worker and a ps to compare: "ucx tcp", "ucx shm".
 std::string TransportKind(const RoleSetup& setup);
+
+/// Whether a worker is to map the memory of the ps on its host.
+Mapping MappingOf(const RoleSetup& setup);
 
 /// The UCX transport that the options ask for.
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup);

@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<DataClient>> WorkerMember::ConnectToShards(const 
   options.host_id = HostId();
   options.transport_kind = TransportKind(setup_);
   options.ucx_version = net::UcxVersion();
+  options.mapping = MappingOf(setup_);
   for (const auto& [index, address] : setup_.cluster.ps) {
     options.shard_names.push_back(Task{RoleType::kPs, index}.ToString());
   }

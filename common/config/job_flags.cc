@@ -54,7 +54,8 @@ FlagTable SavingFlags(JobOptions& job) {
 
 FlagTable NetworkFlags(JobOptions& job) {
   return {
-      {"--transport", "auto|tcp|shm", "how pushes and pulls travel; auto is tcp",
+      {"--transport", "auto|tcp|shm",
+       "how pushes and pulls travel; auto: tcp, pulls on one host from mapped memory",
        TransportValue(job.transport)},
       {"--net-devices", "LIST", "network devices for UCX, with commas between",
        Text(job.net_devices, CheckDeviceList), "UCX's choice"},

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/net/loopback_memory.h"
 #include "common/net/loopback_port.h"
 #include "common/net/loopback_transport.h"
 
@@ -40,6 +42,20 @@ void LoopbackFabric::RemovePort(std::uint32_t number) {
   }
   port->Close();
   for (const auto& other : others) other->PushClosed(number);
+}
+
+std::string LoopbackFabric::AddStorage(const std::shared_ptr<LoopbackStorage>& storage) {
+  MutexLock lock(&mutex_);
+  absl::erase_if(storages_, [](const auto& entry) { return entry.second.expired(); });
+  std::string key = absl::StrCat("loopback memory ", ++last_storage_);
+  storages_.emplace(key, storage);
+  return key;
+}
+
+std::shared_ptr<LoopbackStorage> LoopbackFabric::FindStorage(const std::string& key) {
+  MutexLock lock(&mutex_);
+  const auto found = storages_.find(key);
+  return found == storages_.end() ? nullptr : found->second.lock();
 }
 
 void LoopbackPort::WaitUntil(absl::Time deadline) {

@@ -1,13 +1,13 @@
 #include "common/net/loopback_transport.h"
 
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
+#include "common/net/loopback_memory.h"
 
 namespace weir::net {
 namespace {
@@ -15,22 +15,6 @@ namespace {
 constexpr absl::string_view kAddressPrefix = "loopback:";
 // One call of Progress delivers no more than this, so that its owner gets to its timers.
 constexpr std::size_t kBatch = 64;
-constexpr std::align_val_t kAlignment{64};
-
-class LoopbackMemory final : public Memory {
- public:
-  explicit LoopbackMemory(std::size_t bytes)
-      : bytes_(static_cast<std::byte*>(::operator new(bytes, kAlignment)), bytes) {
-    std::memset(bytes_.data(), 0, bytes);
-  }
-  ~LoopbackMemory() override { ::operator delete(bytes_.data(), kAlignment); }
-  LoopbackMemory(const LoopbackMemory&) = delete;
-  LoopbackMemory& operator=(const LoopbackMemory&) = delete;
-  MutableByteSpan bytes() override { return bytes_; }
-
- private:
-  MutableByteSpan bytes_;
-};
 
 absl::Status DownStatus(absl::string_view name) {
   return absl::UnavailableError(
@@ -83,7 +67,21 @@ void LoopbackTransport::Disconnect(PeerId id) {
 
 absl::StatusOr<std::unique_ptr<Memory>> LoopbackTransport::Allocate(std::size_t bytes) {
   if (bytes == 0) return absl::InvalidArgumentError("cannot register 0 bytes");
-  return std::make_unique<LoopbackMemory>(bytes);
+  auto storage = std::make_shared<LoopbackStorage>(bytes);
+  std::string key = fabric_->AddStorage(storage);
+  return std::make_unique<LoopbackMemory>(std::move(storage), std::move(key));
+}
+
+absl::StatusOr<std::unique_ptr<MappedMemory>> LoopbackTransport::Map(PeerId owner,
+                                                                     const std::string& key,
+                                                                     std::size_t bytes) {
+  if (!peers_.contains(owner)) return absl::NotFoundError("there is no such peer");
+  std::shared_ptr<LoopbackStorage> storage = fabric_->FindStorage(key);
+  if (storage == nullptr || bytes == 0 || bytes > storage->bytes().size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no loopback memory of ", bytes, " bytes has this key"));
+  }
+  return std::make_unique<LoopbackMappedMemory>(std::move(storage), bytes);
 }
 
 absl::Status LoopbackTransport::CheckSend(const Peer* peer, std::uint8_t type, ByteSpan header,

@@ -26,6 +26,8 @@ class LoopbackTransport final : public Transport {
   absl::StatusOr<PeerId> Connect(const std::string& address, const std::string& name) override;
   void Disconnect(PeerId peer) override;
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(std::size_t bytes) override;
+  absl::StatusOr<std::unique_ptr<MappedMemory>> Map(PeerId owner, const std::string& key,
+                                                    std::size_t bytes) override;
   void Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpan payload, const Memory* memory,
             SendToken token) override;
   bool Progress(TransportEvents& events) override;

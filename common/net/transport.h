@@ -32,6 +32,22 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual MutableByteSpan bytes() = 0;
+  /// What a peer passes to Transport::Map, opaque; empty where no peer could map this memory. Who
+  /// has it can read and write all of the memory: it is for authenticated peers only.
+  virtual const std::string& remote_key() const = 0;
+};
+
+/// A peer's Memory in this process's address space: what its owner stores appears here. Once the
+/// owner is gone it stays readable, as it was last; nothing here tells of that end.
+///
+/// Nothing orders one side's accesses with the other's but their own atomics and fences.
+/// Destroy it on the transport's owner thread and before the transport; that its peer was
+/// disconnected meanwhile does not matter.
+class MappedMemory {
+ public:
+  virtual ~MappedMemory() = default;
+  /// Aligned to 64 bytes, as at the owner.
+  virtual MutableByteSpan bytes() = 0;
 };
 
 /// What a transport tells its owner; called only from within Transport::Progress, on the thread
@@ -82,6 +98,15 @@ class Transport {
 
   /// `bytes` > 0. Errors: kResourceExhausted, naming the limit that was hit.
   virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(std::size_t bytes) = 0;
+
+  /// Maps `bytes` (> 0) bytes of memory that the owner of the peer `owner` allocated, from its
+  /// start; `key` is that Memory's remote_key, as it came from an authenticated peer. Touches every
+  /// page, which takes milliseconds for each 10 MB: not for the hot path.
+  /// Errors: kUnavailable, with the reason, where it cannot be mapped: another host, a fabric or
+  /// limits that do not share memory. kInvalidArgument: this is no key, or the memory is shorter.
+  /// kNotFound: no such peer.
+  virtual absl::StatusOr<std::unique_ptr<MappedMemory>> Map(PeerId owner, const std::string& key,
+                                                            std::size_t bytes) = 0;
 
   /// Sends header (copied; at most kMaxHeaderBytes) and payload (borrowed until OnSent; at most
   /// kMaxPayloadBytes). `memory` is the Memory that holds the payload, or null where it lies

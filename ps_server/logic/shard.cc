@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/racy_copy.h"
 #include "ps_server/logic/shard_worker.h"
 #include "ps_server/optimizers/sgd.h"
 
@@ -53,6 +54,8 @@ bool Shard::finished() const { return tickets_.finished(); }
 void Shard::OnView(ViewNumber view, std::span<const LiveWorker> workers) {
   if (view <= view_) return;
   view_ = view;
+  // First of all, so that nobody who is fenced here reads on unasked.
+  store_.PublishView(view);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const WorkerIndex index(static_cast<std::uint16_t>(i));
     const auto now = std::ranges::find(workers, index, &LiveWorker::worker);
@@ -112,7 +115,7 @@ Shard::Worker* Shard::FindWorker(WorkerIndex worker, std::uint16_t claimed,
 void Shard::AnswerPush(WorkerIndex to, const wire::PushBlock& header, wire::Code code,
                        bool duplicate) {
   const BlockId block(header.block());
-  const Version now = store_.owns(block) ? version(store_.position(block)) : Version(0);
+  const Version now = store_.owns(block) ? store_.version(block) : Version(0);
   output_.SendPushAck(to,
                       wire::PushAck(header.session(), header.sequence(), now.value(), view_.value(),
                                     header.block(), code, duplicate ? 1 : 0, 0, 0));
@@ -156,13 +159,15 @@ void Shard::Apply(WorkerIndex index, const wire::PushBlock& header, ByteSpan pay
     RefusePush(index, header, wire::Code::Invalid);
     return output_.CloseWorker(index, "a push that changed its number of blocks on this shard");
   }
-  const Version before = version(position);
+  const Version before = store_.version(block);
   if (header.codec() != 0 || header.base_version() > before.value()) {
     return RefusePush(index, header, wire::Code::Invalid);
   }
   const auto update = store_.BeginUpdate(block);
   if (!update) return RefusePush(index, header, wire::Code::Busy);
-  ApplySgd(update->from, update->to, payload, options_.learning_rate);
+  RacyWrite(update->to, [&](std::span<float> to) {
+    ApplySgd(update->from, to, payload, options_.learning_rate);
+  });
   store_.CommitUpdate(block);
   worker.applied[position] = sequence;
   CountApplied(index, header, before);
@@ -172,7 +177,6 @@ void Shard::Apply(WorkerIndex index, const wire::PushBlock& header, ByteSpan pay
 void Shard::CountApplied(WorkerIndex index, const wire::PushBlock& header, Version before) {
   Worker& worker = *workers_[index.value()];
   const BlockId block(header.block());
-  counters_.version(store_.position(block)).store(before.value() + 1, std::memory_order_release);
   const std::uint64_t staleness = before.value() - header.base_version();
   const std::size_t bucket = std::min<std::uint64_t>(staleness, kStalenessBuckets - 1);
   counters_.staleness[bucket].fetch_add(1, std::memory_order_relaxed);
@@ -228,7 +232,7 @@ void Shard::ServePull(WorkerIndex index, const wire::PullRequest& header) {
     ++worker.blocks_being_sent;
     counters_.bytes_pulled.fetch_add(static_cast<std::uint64_t>(layout_.block(block).bytes()),
                                      std::memory_order_relaxed);
-    const Version served = version(store_.position(block));
+    const Version served = store_.version(block);
     output_.SendBlock(index,
                       wire::PullBlock(header.session(), header.request(), served.value(),
                                       view_.value(), block.value(), wire::Code::Ok, 0, 0, 0),

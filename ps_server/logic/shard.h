@@ -132,9 +132,6 @@ class Shard {
   void StopWaiting(WorkerIndex index);
 
   std::span<const BlockId> blocks() const { return layout_.blocks_of(options_.shard); }
-  Version version(std::size_t position) const {
-    return Version(counters_.version(position).load(std::memory_order_relaxed));
-  }
 
   const Layout& layout_;
   const ShardOptions options_;

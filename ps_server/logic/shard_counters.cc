@@ -11,10 +11,8 @@ std::unique_ptr<std::atomic<T>[]> Zeros(int count) {
 
 }  // namespace
 
-ShardCounters::ShardCounters(int blocks, int max_workers)
-    : blocks_(blocks),
-      max_workers_(max_workers),
-      versions_(Zeros<std::uint64_t>(blocks)),
+ShardCounters::ShardCounters(int max_workers)
+    : max_workers_(max_workers),
       clocks_(Zeros<std::uint32_t>(max_workers)),
       applied_(Zeros<std::uint64_t>(max_workers)),
       completed_(Zeros<std::uint64_t>(max_workers)) {}

@@ -14,17 +14,16 @@ namespace weir::ps {
 inline constexpr int kStalenessBuckets = 256;
 
 /// What a shard counts, written by its owner thread and read by any: all relaxed, since each number
-/// stands for itself. Versions and clocks are stored with release, after the values they describe.
+/// stands for itself. Clocks are stored with release, after the updates that they count. (Versions
+/// are the BlockStore's.)
 class ShardCounters {
  public:
-  ShardCounters(int blocks, int max_workers);
+  explicit ShardCounters(int max_workers);
 
-  std::atomic<std::uint64_t>& version(std::size_t position) { return versions_[position]; }
   std::atomic<std::uint32_t>& clock(WorkerIndex worker) { return clocks_[worker.value()]; }
   std::atomic<std::uint64_t>& applied(WorkerIndex worker) { return applied_[worker.value()]; }
   std::atomic<std::uint64_t>& completed(WorkerIndex worker) { return completed_[worker.value()]; }
   int max_workers() const { return max_workers_; }
-  int blocks() const { return blocks_; }
 
   std::array<std::atomic<std::uint64_t>, kStalenessBuckets> staleness{};
   std::atomic<std::uint64_t> duplicates{0};  ///< blocks that came again and were not applied
@@ -34,9 +33,7 @@ class ShardCounters {
   std::atomic<std::uint64_t> global_step{0};
 
  private:
-  const int blocks_;
   const int max_workers_;
-  std::unique_ptr<std::atomic<std::uint64_t>[]> versions_;  // by position in blocks_of(shard)
   std::unique_ptr<std::atomic<std::uint32_t>[]> clocks_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> applied_;  // whole pushes, by worker
   std::unique_ptr<std::atomic<std::uint64_t>[]>

@@ -105,7 +105,9 @@ TEST_P(AllocationTest, NoneInAStepOnceWarm) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(On, AllocationTest, ::testing::Values(Fabric::kUcxTcp, Fabric::kUcxShm),
+INSTANTIATE_TEST_SUITE_P(On, AllocationTest,
+                         ::testing::Values(Fabric::kUcxTcp, Fabric::kUcxShm, Fabric::kUcxTcpMapped,
+                                           Fabric::kUcxShmMapped),
                          [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace

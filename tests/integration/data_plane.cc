@@ -23,13 +23,32 @@ T OrDie(absl::StatusOr<T> value) {
   std::abort();
 }
 
-std::string KindOf(Fabric fabric) { return fabric == Fabric::kLoopback ? "loopback" : "ucx"; }
-
-std::string UcxVersionOf(Fabric fabric) {
-  return fabric == Fabric::kLoopback ? "" : net::UcxVersion();
+bool IsLoopback(Fabric fabric) {
+  return fabric == Fabric::kLoopback || fabric == Fabric::kLoopbackMapped;
 }
 
+std::string KindOf(Fabric fabric) { return IsLoopback(fabric) ? "loopback" : "ucx"; }
+
+net::UcxFabric UcxFabricOf(Fabric fabric) {
+  switch (fabric) {
+    case Fabric::kUcxShm:
+    case Fabric::kUcxShmMapped:
+      return net::UcxFabric::kShm;
+    case Fabric::kUcxTcpMapped:
+      return net::UcxFabric::kTcpMapped;
+    default:
+      return net::UcxFabric::kTcp;
+  }
+}
+
+std::string UcxVersionOf(Fabric fabric) { return IsLoopback(fabric) ? "" : net::UcxVersion(); }
+
 }  // namespace
+
+bool IsMapped(Fabric fabric) {
+  return fabric == Fabric::kLoopbackMapped || fabric == Fabric::kUcxTcpMapped ||
+         fabric == Fabric::kUcxShmMapped;
+}
 
 std::string NameOf(Fabric fabric) {
   switch (fabric) {
@@ -39,6 +58,12 @@ std::string NameOf(Fabric fabric) {
       return "UcxTcp";
     case Fabric::kUcxShm:
       return "UcxShm";
+    case Fabric::kLoopbackMapped:
+      return "LoopbackMapped";
+    case Fabric::kUcxTcpMapped:
+      return "UcxTcpMapped";
+    case Fabric::kUcxShmMapped:
+      return "UcxShmMapped";
   }
   return "";
 }
@@ -143,6 +168,7 @@ DataClientOptions DataPlane::OptionsOf(WorkerIndex worker) const {
           .host_id = kHost,
           .transport_kind = KindOf(options_.fabric),
           .ucx_version = UcxVersionOf(options_.fabric),
+          .mapping = IsMapped(options_.fabric) ? Mapping::kRequired : Mapping::kNever,
           .connect_deadline = absl::Seconds(10),
           .request_deadline = absl::Seconds(20)};
 }
@@ -173,10 +199,9 @@ wire::ConnectRequestT DataPlane::RequestOf(WorkerIndex worker) const {
 }
 
 std::unique_ptr<net::Transport> DataPlane::CreateTransport() const {
-  if (options_.fabric == Fabric::kLoopback) return loopback_->CreateTransport();
-  return OrDie(net::UcxTransport::Create(
-      {.fabric = options_.fabric == Fabric::kUcxTcp ? net::UcxFabric::kTcp : net::UcxFabric::kShm,
-       .loopback_only = true}));
+  if (IsLoopback(options_.fabric)) return loopback_->CreateTransport();
+  return OrDie(
+      net::UcxTransport::Create({.fabric = UcxFabricOf(options_.fabric), .loopback_only = true}));
 }
 
 void DataPlane::Report(wire::MemberBodyUnion body) {

@@ -23,8 +23,19 @@
 namespace weir::testing {
 
 /// What carries the messages between the roles of one process.
-enum class Fabric { kLoopback, kUcxTcp, kUcxShm };
-inline constexpr Fabric kFabrics[] = {Fabric::kLoopback, Fabric::kUcxTcp, Fabric::kUcxShm};
+enum class Fabric {
+  kLoopback,
+  kUcxTcp,
+  kUcxShm,
+  // The same, and clients read the shards' memory.
+  kLoopbackMapped,
+  kUcxTcpMapped,
+  kUcxShmMapped,
+};
+inline constexpr Fabric kFabrics[] = {Fabric::kLoopback,     Fabric::kUcxTcp,
+                                      Fabric::kUcxShm,       Fabric::kLoopbackMapped,
+                                      Fabric::kUcxTcpMapped, Fabric::kUcxShmMapped};
+bool IsMapped(Fabric fabric);
 /// A suffix for a test's name.
 std::string NameOf(Fabric fabric);
 std::ostream& operator<<(std::ostream& out, Fabric fabric);

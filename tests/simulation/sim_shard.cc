@@ -32,8 +32,7 @@ SimShard::SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Rep
           ps::BlockStore::BytesNeeded(cluster.layout(), index, cluster.scenario().spares) + 64),
       memory_(static_cast<std::byte*>(std::aligned_alloc(64, (memory_bytes_ + 63) / 64 * 64))),
       store_(cluster.layout(), index, cluster.scenario().spares, {memory_.get(), memory_bytes_}),
-      counters_(static_cast<int>(cluster.layout().blocks_of(index).size()),
-                cluster.scenario().workers),
+      counters_(cluster.scenario().workers),
       shard_(cluster.layout(),
              {.shard = index,
               .max_workers = cluster.scenario().workers,
@@ -176,7 +175,7 @@ void SimShard::BeginCut() {
   cut->snapshot = shard_.BeginSnapshot();
   const auto blocks = cluster_.layout().blocks_of(index_);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    cut->file.entries.push_back({blocks[i], Version(counters_.version(i).load()), {}});
+    cut->file.entries.push_back({blocks[i], store_.version(blocks[i]), {}});
   }
   cluster_.Count("snapshot");
   if (cluster_.scenario().plant == Plant::kDoneBeforeWritten) ReportDone(cut->id, "");

@@ -56,6 +56,7 @@ class SimWorker final : private ClientOutput {
 
   void SendPush(ShardIndex to, const wire::PushBlock& header) override;
   void SendPull(ShardIndex to, const wire::PullRequest& header) override;
+  std::optional<Version> TryRead(const MappedRead&) override { return std::nullopt; }
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
 

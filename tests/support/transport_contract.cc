@@ -473,6 +473,72 @@ TEST_P(TransportContract, ManyComeAndGoWithoutALeak) {
   EXPECT_LE(OpenDescriptors(), descriptors + 8);
 }
 
+TEST_P(TransportContract, MapsAPeersMemory) {
+  if (!GetParam().maps) GTEST_SKIP() << "this fabric shares no memory";
+  constexpr std::size_t kBytes = 3 * kMaxPayloadBytes + 8;
+  Pair pair(GetParam());
+  std::unique_ptr<net::Memory> memory;
+  std::string key;
+  pair.b.Run([&](Transport& t) {
+    memory = *t.Allocate(kBytes);
+    std::ranges::copy(Pattern(kBytes, 5), memory->bytes().begin());
+    key = memory->remote_key();
+  });
+  std::unique_ptr<net::MappedMemory> mapped;
+  pair.a.Run([&](Transport& t) {
+    auto result = t.Map(pair.to_b, key, kBytes);
+    ASSERT_TRUE(result.ok()) << result.status();
+    mapped = *std::move(result);
+    ASSERT_EQ(mapped->bytes().size(), kBytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapped->bytes().data()) % 64, 0U);
+    EXPECT_TRUE(std::ranges::equal(mapped->bytes(), Pattern(kBytes, 5)));
+  });
+  ASSERT_TRUE(mapped != nullptr);
+  // Stores of either side appear on the other.
+  pair.b.Run([&](Transport&) { std::ranges::copy(Pattern(kBytes, 6), memory->bytes().begin()); });
+  pair.a.Run([&](Transport&) {
+    EXPECT_TRUE(std::ranges::equal(mapped->bytes(), Pattern(kBytes, 6)));
+    mapped->bytes()[kBytes - 1] = std::byte{77};
+  });
+  pair.b.Run([&](Transport&) { EXPECT_EQ(memory->bytes()[kBytes - 1], std::byte{77}); });
+  // It outlives its owner, and the connection.
+  pair.b.Run([&](Transport&) { memory.reset(); });
+  pair.b.Stop();
+  pair.a.Run([&](Transport& t) {
+    t.Disconnect(pair.to_b);
+    EXPECT_TRUE(std::ranges::equal(mapped->bytes().first(kBytes - 1),
+                                   ByteSpan(Pattern(kBytes, 6)).first(kBytes - 1)));
+    mapped.reset();
+  });
+}
+
+TEST_P(TransportContract, RefusesToMapWhatIsNot) {
+  constexpr std::size_t kBytes = 10'000;
+  Pair pair(GetParam());
+  std::unique_ptr<net::Memory> memory;
+  std::string key;
+  pair.b.Run([&](Transport& t) {
+    memory = *t.Allocate(kBytes);
+    key = memory->remote_key();
+  });
+  EXPECT_EQ(key.empty(), !GetParam().maps);
+  pair.a.Run([&](Transport& t) {
+    const auto code = [&](PeerId peer, const std::string& k, std::size_t bytes) {
+      return t.Map(peer, k, bytes).status().code();
+    };
+    EXPECT_EQ(code(PeerId(12345), key, kBytes), absl::StatusCode::kNotFound);
+    const auto wrong =
+        GetParam().maps ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kUnavailable;
+    for (const std::string& bad : {std::string(), std::string("nonsense"), std::string(300, 'x'),
+                                   key + "x", key.substr(0, key.size() / 2)}) {
+      EXPECT_EQ(code(pair.to_b, bad, kBytes), wrong) << bad;
+    }
+    EXPECT_EQ(code(pair.to_b, key, 0), wrong);
+    EXPECT_EQ(code(pair.to_b, key, kBytes + 1), wrong);
+  });
+  pair.b.Run([&](Transport&) { memory.reset(); });
+}
+
 TEST_P(TransportContract, NamesThePath) {
   Pair pair(GetParam());
   pair.Greet();

@@ -18,6 +18,8 @@ struct TransportKind {
   std::function<std::unique_ptr<net::Transport>()> create;
   /// Whether the end of a transport within a living process is noticed by its peers.
   bool notices_closing = true;
+  /// Whether one transport's memory can be mapped by another.
+  bool maps = true;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const TransportKind& kind) {

@@ -30,8 +30,12 @@ ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& option
               .shard_names = options.shard_names},
              *this) {}
 
-// First of all the transport: it reports the sends that are still under way.
-ClientEngine::~ClientEngine() { transport_.reset(); }
+// First of all the transport, without what it mapped: it reports the sends that are still under
+// way.
+ClientEngine::~ClientEngine() {
+  links_.Unmap();
+  transport_.reset();
+}
 
 absl::Status ClientEngine::ConnectAll(const ShardConnector& connector) {
   WEIR_ASSIGN_OR_RETURN(
@@ -68,6 +72,20 @@ void ClientEngine::SendTicket(ShardIndex to, const wire::TicketRequest& header) 
 void ClientEngine::SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header) {
   transport_->Send(links_.peer(to), static_cast<std::uint8_t>(type), header, {}, nullptr,
                    net::SendToken(kHeaderOnly));
+}
+
+std::optional<Version> ClientEngine::TryRead(const MappedRead& read) {
+  const arena::Reader* const arena = links_.arena(read.from);
+  if (arena == nullptr) return std::nullopt;
+  std::optional<Version> version;
+  // A shard that is gone or frozen keeps its old view: it is asked by message, and found out.
+  const bool may = weights_ != nullptr &&
+                   reads_until_view_.load(std::memory_order_acquire) <= read.view.value() &&
+                   arena->view() == read.view;
+  if (may) version = arena->Read(read.position, weights_->block(layout_.block(read.block)));
+  if (version.has_value() && *version < read.at_least) version.reset();
+  ++(version.has_value() ? mapped_reads_.blocks : mapped_reads_.declined);
+  return version;
 }
 
 void ClientEngine::DeliverBlock(BlockId block, Version, ByteSpan payload) {
@@ -157,6 +175,7 @@ void ClientEngine::OnView(ViewNumber view) {
   {
     MutexLock lock(&mailbox_mutex_);
     new_view_ = std::max(new_view_, view);
+    if (aborted_.ok()) reads_until_view_.store(new_view_.value(), std::memory_order_release);
   }
   transport_->Wake();
 }
@@ -165,6 +184,7 @@ void ClientEngine::Abort(const absl::Status& why) {
   {
     MutexLock lock(&mailbox_mutex_);
     if (aborted_.ok()) aborted_ = why;
+    reads_until_view_.store(arena::kClosed, std::memory_order_release);
     mailbox_changed_.NotifyAll();
   }
   transport_->Wake();

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +52,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
 
   bool interrupted();
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
+  DataClient::MappedReads mapped_reads() const { return mapped_reads_; }
   std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
 
   // Any thread.
@@ -62,6 +65,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   void SendPush(ShardIndex to, const wire::PushBlock& header) override;
   void SendPull(ShardIndex to, const wire::PullRequest& header) override;
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
+  std::optional<Version> TryRead(const MappedRead& read) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
   void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header);
 
@@ -85,10 +89,14 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   const ParameterBuffer* gradients_ = nullptr;
   ParameterBuffer* weights_ = nullptr;
   ViewNumber seen_view_;
+  DataClient::MappedReads mapped_reads_;
 
   Mutex mailbox_mutex_;
   CondVar mailbox_changed_;
   ViewNumber new_view_ ABSL_GUARDED_BY(mailbox_mutex_);
+  // new_view_, or kClosed after Abort, for reads of mapped memory: they ask nobody else, so they
+  // must not outrun the mailbox. Written under its lock.
+  std::atomic<std::uint32_t> reads_until_view_{0};
   absl::Status aborted_ ABSL_GUARDED_BY(mailbox_mutex_);
   bool interrupted_ ABSL_GUARDED_BY(mailbox_mutex_) = false;
 };

@@ -259,6 +259,7 @@ std::vector<std::pair<ShardIndex, std::string>> DataClient::paths() const {
 std::uint64_t DataClient::pushes_acknowledged() const {
   return impl_->engine().logic().pushes_acknowledged();
 }
+DataClient::MappedReads DataClient::mapped_reads() const { return impl_->engine().mapped_reads(); }
 std::uint64_t DataClient::strangers_messages() const {
   return impl_->engine().strangers_messages();
 }

@@ -25,6 +25,13 @@ namespace weir {
 using ShardConnector = std::function<absl::StatusOr<wire::ConnectReplyT>(
     ShardIndex shard, const wire::ConnectRequestT& request)>;
 
+/// Whether weights are read straight from the memory of the shards on this host.
+enum class Mapping {
+  kNever,
+  kWhereItWorks,  ///< shards that cannot be mapped serve pulls by message
+  kRequired,      ///< a shard that cannot be mapped is an error of Connect
+};
+
 struct DataClientOptions {
   WorkerIndex worker;
   Incarnation incarnation;
@@ -32,6 +39,7 @@ struct DataClientOptions {
   std::string host_id;
   std::string transport_kind = "ucx";  ///< what `transport` is, for the shard to compare
   std::string ucx_version;             ///< empty with another transport
+  Mapping mapping = Mapping::kWhereItWorks;
   /// By shard, for errors: "ps 3". Empty: the shards' own numbers.
   std::vector<std::string> shard_names;
   absl::Duration connect_deadline = absl::Seconds(60);
@@ -132,6 +140,13 @@ class DataClient {
   /// How this client reaches each shard, for people.
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
   std::uint64_t pushes_acknowledged() const;
+  /// Blocks that were read from mapped shards; and those that could not be, just then, and were
+  /// asked for by message instead.
+  struct MappedReads {
+    std::uint64_t blocks = 0;
+    std::uint64_t declined = 0;
+  };
+  MappedReads mapped_reads() const;
   /// Messages that were dropped because they carried no session of this client (docs/security.md).
   std::uint64_t strangers_messages() const;
 

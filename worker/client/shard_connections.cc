@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -54,6 +55,17 @@ bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
+absl::StatusOr<std::unique_ptr<net::MappedMemory>> MapArena(net::Transport& transport,
+                                                            net::PeerId peer,
+                                                            const std::string& name,
+                                                            const wire::ConnectReplyT& reply) {
+  if (reply.arena_key.empty()) {
+    return absl::UnavailableError(absl::StrCat(name, " shares no memory over its transport"));
+  }
+  return transport.Map(peer, std::string(reply.arena_key.begin(), reply.arena_key.end()),
+                       reply.arena_bytes);
+}
+
 using Pause = ShardConnections::Pause;
 
 absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard, const std::string& name,
@@ -99,16 +111,53 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
     WEIR_ASSIGN_OR_RETURN(const wire::ConnectReplyT reply,
                           AskUntilAnswered(shard, name, request, deadline, connector, pause));
     WEIR_RETURN_IF_ERROR(CheckReply(shard, name, reply));
-    WEIR_ASSIGN_OR_RETURN(
-        const net::PeerId peer,
-        transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
-    connections.shards_.push_back({.peer = peer,
-                                   .link = {.session = reply.session,
-                                            .push_credits = static_cast<int>(reply.push_credits),
-                                            .pull_credits = static_cast<int>(reply.pull_credits)}});
+    WEIR_ASSIGN_OR_RETURN(Connection connection, Join(layout, options, transport, shard, reply));
+    connections.shards_.push_back(std::move(connection));
     connections.by_session_[reply.session] = shard;
   }
   return connections;
+}
+
+absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
+    const Layout& layout, const DataClientOptions& options, net::Transport& transport,
+    ShardIndex shard, const wire::ConnectReplyT& reply) {
+  const std::string name = NameOf(options, shard);
+  Connection connection;
+  connection.link = {.session = reply.session,
+                     .push_credits = static_cast<int>(reply.push_credits),
+                     .pull_credits = static_cast<int>(reply.pull_credits)};
+  WEIR_ASSIGN_OR_RETURN(
+      connection.peer,
+      transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
+  const std::size_t blocks = layout.blocks_of(shard).size();
+  if (options.mapping == Mapping::kNever || blocks == 0) return connection;
+  absl::StatusOr<std::unique_ptr<net::MappedMemory>> memory =
+      MapArena(transport, connection.peer, name, reply);
+  absl::Status status = memory.status();
+  if (memory.ok()) {
+    const auto arena =
+        arena::Reader::Create((*memory)->bytes(), blocks, Incarnation(reply.incarnation));
+    status = arena.status();
+    if (arena.ok()) connection.arena = *arena;
+  }
+  if (status.ok()) {
+    connection.memory = *std::move(memory);
+  } else if (options.mapping == Mapping::kRequired) {
+    return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
+                            "the memory of ", name, " cannot be mapped, and --transport shm ",
+                            "needs that: ", status.message())),
+                        ExitCode::kBadUsage);
+  } else {
+    connection.not_mapped = std::string(status.message());
+  }
+  return connection;
+}
+
+void ShardConnections::Unmap() {
+  for (Connection& connection : shards_) {
+    connection.arena.reset();
+    connection.memory.reset();
+  }
 }
 
 std::optional<ShardIndex> ShardConnections::ShardOf(std::uint64_t session) {
@@ -136,8 +185,17 @@ std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
     const net::Transport& transport) const {
   std::vector<std::pair<ShardIndex, std::string>> paths;
   for (std::size_t s = 0; s < shards_.size(); ++s) {
-    paths.emplace_back(ShardIndex(static_cast<std::uint16_t>(s)),
-                       transport.PathTo(shards_[s].peer));
+    const Connection& connection = shards_[s];
+    std::string path = transport.PathTo(connection.peer);
+    if (connection.arena.has_value()) {
+      absl::string_view lanes = path;
+      absl::ConsumePrefix(&lanes, "message (");
+      absl::ConsumeSuffix(&lanes, ")");
+      path = absl::StrCat("mapped (messages over ", lanes, ")");
+    } else if (!connection.not_mapped.empty()) {
+      absl::StrAppend(&path, ", not mapped: ", connection.not_mapped);
+    }
+    paths.emplace_back(ShardIndex(static_cast<std::uint16_t>(s)), std::move(path));
   }
   return paths;
 }

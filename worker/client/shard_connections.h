@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "common/arena/arena_reader.h"
 #include "common/base/ids.h"
 #include "common/base/occurrences.h"
 #include "common/model/layout.h"
@@ -41,6 +43,13 @@ class ShardConnections {
   /// message is to be dropped (docs/security.md). Strangers are counted, and logged now and then.
   std::optional<ShardIndex> ShardOf(std::uint64_t session);
   std::uint64_t strangers_messages() const { return strangers_messages_; }
+  /// The shard's memory as it is mapped here; null where it is not.
+  const arena::Reader* arena(ShardIndex shard) const {
+    const auto& arena = shards_[shard.value()].arena;
+    return arena.has_value() ? &*arena : nullptr;
+  }
+  /// Lets go of all mapped memory: before its transport ends.
+  void Unmap();
   /// Empty for a peer that is none of ours.
   std::optional<ShardIndex> ShardOfPeer(net::PeerId peer) const;
 
@@ -51,7 +60,14 @@ class ShardConnections {
   struct Connection {
     net::PeerId peer;
     ShardLink link;
+    std::unique_ptr<net::MappedMemory> memory;
+    std::optional<arena::Reader> arena;  // of `memory`
+    std::string not_mapped;              // why, where it was tried in vain
   };
+  static absl::StatusOr<Connection> Join(const Layout& layout, const DataClientOptions& options,
+                                         net::Transport& transport, ShardIndex shard,
+                                         const wire::ConnectReplyT& reply);
+
   std::vector<Connection> shards_;
   absl::flat_hash_map<std::uint64_t, ShardIndex> by_session_;
   Occurrences strangers_;

@@ -100,6 +100,10 @@ absl::string_view TransportsOf(UcxFabric fabric) {
   switch (fabric) {
     case UcxFabric::kTcp:
       return "tcp";
+    case UcxFabric::kTcpMapped:
+      // Without MM_ERROR_HANDLING sysv gets no lane: it is there for its memory only. Not posix,
+      // which would need room in /dev/shm.
+      return "tcp,sysv";
     case UcxFabric::kShm:
       return "posix,sysv";
   }
@@ -108,7 +112,7 @@ absl::string_view TransportsOf(UcxFabric fabric) {
 
 absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions& options) {
   SetUpUcxInProcess();
-  if (options.fabric == UcxFabric::kTcp && !options.port_range.empty()) {
+  if (options.fabric != UcxFabric::kShm && !options.port_range.empty()) {
     WEIR_RETURN_IF_ERROR(CheckPortRange(options.port_range, options.loopback_only));
   }
   WEIR_ASSIGN_OR_RETURN(const ConfigPtr config, ConfigOf(options));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/net/ucx/memory_key.h"
 #include "common/net/ucx/status.h"
 
 namespace weir::net {
@@ -22,7 +23,7 @@ absl::Status MapError(ucs_status_t status, std::size_t bytes) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxMemory::Create(std::shared_ptr<UcxContext> context,
-                                                          std::size_t bytes) {
+                                                          std::size_t bytes, bool shared) {
   if (bytes == 0) return absl::InvalidArgumentError("cannot register 0 bytes");
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
@@ -42,6 +43,10 @@ absl::StatusOr<std::unique_ptr<Memory>> UcxMemory::Create(std::shared_ptr<UcxCon
   // Touches every page now: the first touch of 64 MB costs 100 to 300 ms.
   std::memset(start, 0, bytes);
   memory->bytes_ = MutableByteSpan(static_cast<std::byte*>(start), bytes);
+  if (shared) {
+    WEIR_ASSIGN_OR_RETURN(memory->remote_key_,
+                          PackUcxMemoryKey(memory->context_->get(), handle, memory->bytes_));
+  }
   return memory;
 }
 

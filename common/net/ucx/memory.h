@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/base/bytes.h"
@@ -15,13 +16,15 @@ namespace weir::net {
 /// Memory that UCX allocated and registered. Keeps its context alive.
 class UcxMemory final : public Memory {
  public:
+  /// `shared`: with a remote_key, for peers to map it.
   static absl::StatusOr<std::unique_ptr<Memory>> Create(std::shared_ptr<UcxContext> context,
-                                                        std::size_t bytes);
+                                                        std::size_t bytes, bool shared);
   ~UcxMemory() override;
   UcxMemory(const UcxMemory&) = delete;
   UcxMemory& operator=(const UcxMemory&) = delete;
 
   MutableByteSpan bytes() override { return bytes_; }
+  const std::string& remote_key() const override { return remote_key_; }
   ucp_mem_h handle() const { return handle_; }
 
  private:
@@ -31,6 +34,7 @@ class UcxMemory final : public Memory {
   std::shared_ptr<UcxContext> context_;
   ucp_mem_h handle_;
   MutableByteSpan bytes_;
+  std::string remote_key_;
 };
 
 }  // namespace weir::net

@@ -6,7 +6,11 @@
 
 namespace weir::net {
 
-enum class UcxFabric { kTcp, kShm };
+enum class UcxFabric {
+  kTcp,        ///< messages over tcp; memory is private
+  kTcpMapped,  ///< messages over tcp; memory lies in SysV segments, where that works, to be mapped
+  kShm,        ///< messages over shared memory; memory as with kTcpMapped
+};
 
 /// How to set up one UCX transport. Where the user has set the UCX_ variable of a setting in the
 /// environment, that wins.

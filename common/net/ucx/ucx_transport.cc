@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/address.h"
+#include "common/net/ucx/mapped_memory.h"
 #include "common/net/ucx/memory.h"
 #include "common/net/ucx/path.h"
 #include "common/net/ucx/status.h"
@@ -22,7 +23,7 @@ constexpr int kProgressRounds = 32;
 
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
-  if (options.fabric == UcxFabric::kTcp) {
+  if (options.fabric != UcxFabric::kShm) {
     if (options.loopback_only) {
       absl::StrAppend(&what, " on lo");
     } else if (!options.net_devices.empty()) {
@@ -114,7 +115,21 @@ std::string UcxTransport::address() const {
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
-  return UcxMemory::Create(context_, bytes);
+  return UcxMemory::Create(context_, bytes, /*shared=*/options_.fabric != UcxFabric::kTcp);
+}
+
+absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
+                                                                const std::string& key,
+                                                                std::size_t bytes) {
+  const UcxEndpoint* endpoint = Find(owner);
+  if (endpoint == nullptr) return absl::NotFoundError("there is no such peer");
+  if (options_.fabric == UcxFabric::kTcp) {
+    return absl::UnavailableError("this side maps nothing over tcp");
+  }
+  if (endpoint->handle == nullptr) {
+    return absl::UnavailableError(absl::StrCat("the connection to ", endpoint->name, " is lost"));
+  }
+  return UcxMappedMemory::Create(endpoint->handle, key, bytes, endpoint->name);
 }
 
 ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,

@@ -17,11 +17,14 @@ TransportKind Ucx(const std::string& name, net::UcxFabric fabric) {
     }
     return *std::move(transport);
   };
-  return {name, create, /*notices_closing=*/fabric == net::UcxFabric::kTcp};
+  return {name, create, /*notices_closing=*/fabric != net::UcxFabric::kShm,
+          /*maps=*/fabric != net::UcxFabric::kTcp};
 }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, TransportContract,
                          ::testing::Values(Ucx("tcp", net::UcxFabric::kTcp)));
+INSTANTIATE_TEST_SUITE_P(TcpMapped, TransportContract,
+                         ::testing::Values(Ucx("tcp mapped", net::UcxFabric::kTcpMapped)));
 INSTANTIATE_TEST_SUITE_P(Shm, TransportContract,
                          ::testing::Values(Ucx("shm", net::UcxFabric::kShm)));
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +30,12 @@ class RecordingClientOutput final : public ClientOutput {
   void SendPull(ShardIndex to, const wire::PullRequest& header) override {
     pulls.emplace_back(to, header);
   }
+  std::optional<Version> TryRead(const MappedRead& read) override {
+    reads.push_back(read);
+    const auto found = mapped.find(read.block);
+    if (found == mapped.end() || found->second < read.at_least) return std::nullopt;
+    return found->second;
+  }
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override {
     tickets.emplace_back(to, header);
   }
@@ -44,6 +52,8 @@ class RecordingClientOutput final : public ClientOutput {
   std::vector<std::pair<ShardIndex, wire::PullRequest>> pulls;
   std::vector<std::pair<ShardIndex, wire::TicketRequest>> tickets;
   std::vector<Delivered> delivered;
+  std::vector<MappedRead> reads;
+  std::map<BlockId, Version> mapped;  ///< what can be read, and as which version
 };
 
 /// Five equal blocks over two shards: 0, 2, 4 on shard 0 (two credits), 1, 3 on shard 1 (one).

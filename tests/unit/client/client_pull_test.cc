@@ -25,6 +25,48 @@ TEST_F(ClientPullTest, AsksForRunsWithinTheCredits) {
   EXPECT_EQ(output_.pulls[1].second.count(), 1U);
 }
 
+TEST_F(ClientPullTest, IsDoneAtOnceWhereEveryBlockCanBeRead) {
+  for (std::uint32_t b = 0; b < 5; ++b) output_.mapped[BlockId(b)] = Version(10 + b);
+  Start();
+  EXPECT_EQ(client_.pull_result(), absl::OkStatus());
+  EXPECT_TRUE(output_.pulls.empty());
+  EXPECT_TRUE(output_.delivered.empty());
+  EXPECT_EQ(client_.version(BlockId(3)), Version(13));
+  ASSERT_EQ(output_.reads.size(), 5U);
+  EXPECT_EQ(output_.reads[1].from, kA);
+  EXPECT_EQ(output_.reads[1].block, BlockId(2));
+  EXPECT_EQ(output_.reads[1].position, 1U);
+  EXPECT_EQ(output_.reads[1].view, ViewNumber(4));
+  EXPECT_EQ(client_.next_tick(), absl::InfiniteFuture());
+}
+
+TEST_F(ClientPullTest, AsksForWhatCannotBeRead) {
+  for (std::uint32_t b : {0U, 3U}) output_.mapped[BlockId(b)] = Version(7);
+  Start();
+  // 1 waits for no credit of 3's, nor 2 and 4 for one of 0's.
+  EXPECT_EQ(AskedBlocks(1), (std::vector<std::uint32_t>{2, 4, 1}));
+  Block(1), Block(2);
+  EXPECT_EQ(client_.pull_result(), std::nullopt);
+  // Asked again for want of an answer, it can be read by then; the late answer is dropped.
+  output_.mapped[BlockId(4)] = Version(9);
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(client_.pull_result(), absl::OkStatus());
+  Block(4);
+  EXPECT_EQ(client_.version(BlockId(4)), Version(9));
+  EXPECT_EQ(client_.messages_dropped(), 1U);
+}
+
+TEST_F(ClientPullTest, DoesNotReadWhatIsOlderThanItsOwnPush) {
+  for (std::uint32_t b = 0; b < 5; ++b) output_.mapped[BlockId(b)] = Version(1);
+  client_.StartPush(now_, Step(1), deadline_);
+  for (std::uint32_t b = 0; b < 5; ++b) Ack(b), Sent(b);
+  ASSERT_EQ(client_.push_result(), absl::OkStatus());
+  output_.mapped[BlockId(2)] = Version(0);
+  Start();
+  EXPECT_EQ(AskedBlocks(1), (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(client_.version(BlockId(0)), Version(1));
+}
+
 TEST_F(ClientPullTest, IsDoneWhenEveryBlockWasDeliveredOnce) {
   Start();
   Block(2, Code::Ok, 1, 5), Block(0), Block(0), Block(1), Block(3);

@@ -35,8 +35,9 @@ class BlockStoreTest : public ::testing::Test {
 };
 
 TEST_F(BlockStoreTest, HomesAreRoundedToCacheLinesAndSparesAreWhole) {
-  EXPECT_EQ(BlockStore::BytesNeeded(layout_, kShard, 0), 128U + 64U);
-  EXPECT_EQ(BlockStore::BytesNeeded(layout_, kShard, 2), 192U + 2U * kMaxBlockBytes);
+  const std::size_t homes = arena::SlotsOffset(2) + 128U + 64U;
+  EXPECT_EQ(BlockStore::BytesNeeded(layout_, kShard, 0), homes);
+  EXPECT_EQ(BlockStore::BytesNeeded(layout_, kShard, 2), homes + 2U * kMaxBlockBytes);
   EXPECT_TRUE(store_.owns(BlockId(1)));
   EXPECT_FALSE(store_.owns(BlockId(2)));
   EXPECT_EQ(store_.position(BlockId(1)), 1U);

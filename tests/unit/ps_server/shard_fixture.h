@@ -77,7 +77,7 @@ class ShardFixture : public ::testing::Test {
       : layout_(MakeLayout({4, 3, 2}, 2)),
         memory_(BlockStore::BytesNeeded(layout_, kShard, spares)),
         store_(layout_, kShard, spares, memory_.bytes()),
-        counters_(static_cast<int>(layout_.blocks_of(kShard).size()), 3),
+        counters_(3),
         shard_(layout_,
                {.shard = kShard,
                 .max_workers = 3,

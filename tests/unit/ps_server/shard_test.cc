@@ -75,7 +75,7 @@ TEST_F(ShardTest, AppliesAPushAndAcknowledgesIt) {
   EXPECT_EQ(ack.version(), 1U);
   EXPECT_EQ(ack.view(), 1U);
   EXPECT_EQ(ack.duplicate(), 0);
-  EXPECT_EQ(counters_.version(0).load(), 1U);
+  EXPECT_EQ(store_.version(BlockId(0)), Version(1));
   EXPECT_EQ(counters_.applied(WorkerIndex(0)).load(), 1U);
   EXPECT_EQ(counters_.clock(WorkerIndex(0)).load(), 1U);
   EXPECT_EQ(counters_.bytes_pushed.load(), 16U);
@@ -223,7 +223,7 @@ TEST_F(ShardTest, APushWithoutASpareSlotIsBusyAndChangesNothing) {
   Send({.sequence = 1});
   Pull(1, 2);
   EXPECT_EQ(Send({.sequence = 2}), wire::Code::Busy);
-  EXPECT_EQ(counters_.version(0).load(), 1U);
+  EXPECT_EQ(store_.version(BlockId(0)), Version(1));
   shard_.OnBlockSent(WorkerIndex(0), output_.blocks[0].pin);
   EXPECT_EQ(Send({.sequence = 2}), wire::Code::Ok);
   EXPECT_EQ(output_.acks.back().duplicate(), 0);
@@ -248,7 +248,7 @@ class ManyBlocksTest : public ::testing::Test {
       : layout_(MakeLayout({4, 4, 4}, 1)),
         memory_(BlockStore::BytesNeeded(layout_, ShardIndex(0), 0)),
         store_(layout_, ShardIndex(0), 0, memory_.bytes()),
-        counters_(3, 1),
+        counters_(1),
         shard_(layout_, {.shard = ShardIndex(0), .max_steps = Step(9), .pull_credits = 2}, store_,
                counters_, output_) {
     shard_.OnView(ViewNumber(1), std::vector<LiveWorker>{{WorkerIndex(0), Incarnation(5)}});
@@ -285,7 +285,7 @@ TEST_F(ManyBlocksTest, APushMayNotChangeItsNumberOfBlocks) {
   Push(1, 1, 2);
   EXPECT_EQ(output_.acks.back().code(), wire::Code::Invalid);
   EXPECT_EQ(output_.closed.size(), 1U);
-  EXPECT_EQ(counters_.version(1).load(), 0U);
+  EXPECT_EQ(store_.version(BlockId(1)), Version(0));
 }
 
 TEST_F(ManyBlocksTest, ALateBlockOfAnAbandonedPushIsNeitherAppliedNorAcknowledged) {
@@ -294,7 +294,7 @@ TEST_F(ManyBlocksTest, ALateBlockOfAnAbandonedPushIsNeitherAppliedNorAcknowledge
   const std::size_t acks = output_.acks.size();
   Push(1, 1);
   EXPECT_EQ(output_.acks.size(), acks);
-  EXPECT_EQ(counters_.version(1).load(), 0U);
+  EXPECT_EQ(store_.version(BlockId(1)), Version(0));
 }
 
 TEST_F(ManyBlocksTest, APullServesARunInOrderAndIsBusyForTheRest) {
@@ -312,7 +312,7 @@ TEST(EmptyShardTest, IsAFullMemberThatHoldsNothing) {
   const ShardIndex index(1);
   AlignedMemory memory(BlockStore::BytesNeeded(layout, index, 1));
   BlockStore store(layout, index, 1, memory.bytes());
-  ShardCounters counters(0, 1);
+  ShardCounters counters(1);
   RecordingShardOutput output;
   Shard shard(layout, {.shard = index, .max_steps = Step(1)}, store, counters, output);
   shard.OnView(ViewNumber(3), std::vector<LiveWorker>{{WorkerIndex(0), Incarnation(5)}});

@@ -150,7 +150,7 @@ TEST(ShardWithoutCounterTest, TicketsAreInvalid) {
   const Layout layout = MakeLayout({4}, 1);
   AlignedMemory memory(BlockStore::BytesNeeded(layout, ShardIndex(0), 0));
   BlockStore store(layout, ShardIndex(0), 0, memory.bytes());
-  ShardCounters counters(1, 1);
+  ShardCounters counters(1);
   RecordingShardOutput output;
   Shard shard(layout, {.shard = ShardIndex(0), .max_steps = Step(1)}, store, counters, output);
   shard.OnView(ViewNumber(1), std::vector<LiveWorker>{{WorkerIndex(0), Incarnation(5)}});

@@ -63,9 +63,11 @@ void BlockOperation::Pump(absl::Time now, ShardIndex shard) {
   while (true) {
     const BlockRun run =
         windows_[shard.value()].Take(now + state_.options.retry_after, most_in_a_row());
-    if (run.count == 0) return;
+    if (run.count == 0) break;
     Send(shard, run);
   }
+  // What is read from mapped memory is answered within Send.
+  FinishIfDone();
 }
 
 bool BlockOperation::Finish(ShardIndex shard, BlockId block) {

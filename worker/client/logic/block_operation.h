@@ -60,6 +60,7 @@ class BlockOperation {
   ClientState& state_;
 
  private:
+  /// The blocks of `run` are under way. Those that it can answer itself it may Finish.
   virtual void Send(ShardIndex shard, BlockRun run) = 0;
   /// Blocks that one message may ask for.
   virtual std::size_t most_in_a_row() const = 0;

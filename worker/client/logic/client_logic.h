@@ -15,6 +15,15 @@
 
 namespace weir {
 
+/// A block that is to be read from its shard's memory.
+struct MappedRead {
+  ShardIndex from;
+  BlockId block;
+  std::size_t position = 0;  ///< of the block, among its shard's
+  ViewNumber view;           ///< the shard must have this one
+  Version at_least;          ///< what contains the last push of it that was acknowledged
+};
+
 /// What the client wants sent. The shipping client sends over UCX; the simulation queues.
 class ClientOutput {
  public:
@@ -23,6 +32,10 @@ class ClientOutput {
   /// bytes were read.
   virtual void SendPush(ShardIndex to, const wire::PushBlock& header) = 0;
   virtual void SendPull(ShardIndex to, const wire::PullRequest& header) = 0;
+  /// Reads a block to its place, at once, whole, and from a shard that welcomes this client, or
+  /// declines: then the block is asked for by message, and its shard answers whatever is the case.
+  /// Returns the version read.
+  virtual std::optional<Version> TryRead(const MappedRead& read) = 0;
   virtual void SendTicket(ShardIndex to, const wire::TicketRequest& header) = 0;
   /// One block of a pull arrived: copy `payload` (checked: exactly the block's bytes) to its place.
   virtual void DeliverBlock(BlockId block, Version version, ByteSpan payload) = 0;

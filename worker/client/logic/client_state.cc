@@ -14,7 +14,8 @@ ClientState::ClientState(const Layout& layout_in, const ClientLogicOptions& opti
       links(static_cast<std::size_t>(layout_in.shards())),
       positions(layout_in.blocks().size()),
       first_blocks(layout_in.tensors().size() + 1),
-      versions(layout_in.blocks().size()) {
+      versions(layout_in.blocks().size()),
+      acknowledged(layout_in.blocks().size()) {
   for (std::uint16_t s = 0; s < links.size(); ++s) {
     std::uint32_t position = 0;
     for (BlockId block : layout.blocks_of(ShardIndex(s))) positions[block.value()] = position++;

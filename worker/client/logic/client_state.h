@@ -46,6 +46,7 @@ struct ClientState {
   std::vector<std::uint32_t> positions;     ///< by block
   std::vector<std::uint32_t> first_blocks;  ///< by tensor, and one more for the end
   std::vector<Version> versions;            ///< by block, as last pulled
+  std::vector<Version> acknowledged;        ///< by block: contains the last push acknowledged
   std::uint64_t dropped = 0;
 };
 

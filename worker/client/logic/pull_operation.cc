@@ -20,7 +20,40 @@ void PullOperation::StartHeld(absl::Time now, absl::Time deadline) {
 
 void PullOperation::Ask(absl::Time now, BlockId block) { Release(now, block, block.next()); }
 
+// Reads what it can, and asks for the rest, in as few messages as there are gaps.
 void PullOperation::Send(ShardIndex shard, BlockRun run) {
+  BlockRun rest{.first = run.first};
+  for (std::size_t position = run.first; position < run.first + run.count; ++position) {
+    if (!Read(shard, position)) {
+      ++rest.count;
+      continue;
+    }
+    Request(shard, rest);
+    rest = {.first = position + 1};
+  }
+  Request(shard, rest);
+}
+
+bool PullOperation::Read(ShardIndex shard, std::size_t position) {
+  const BlockId block = state_.block_at(shard, position);
+  const std::optional<Version> version =
+      state_.output.TryRead({.from = shard,
+                             .block = block,
+                             .position = position,
+                             .view = state_.view,
+                             .at_least = state_.acknowledged[block.value()]});
+  return version.has_value() && Deliver(shard, block, *version);
+}
+
+bool PullOperation::Deliver(ShardIndex shard, BlockId block, Version version) {
+  if (!Finish(shard, block)) return false;
+  state_.versions[block.value()] = version;
+  --missing_[state_.layout.block(block).tensor];
+  return true;
+}
+
+void PullOperation::Request(ShardIndex shard, BlockRun run) {
+  if (run.count == 0) return;
   state_.output.SendPull(
       shard, wire::PullRequest(
                  state_.links[shard.value()].link.session, state_.options.incarnation.value(),
@@ -47,12 +80,10 @@ void PullOperation::OnBlock(absl::Time now, ShardIndex shard, const wire::PullBl
   if (header.code() != wire::Code::Ok) {
     return Refuse(now, shard, block, header.code(), ViewNumber(header.view()));
   }
-  if (!Finish(shard, block)) {
+  if (!Deliver(shard, block, Version(header.version()))) {
     ++state_.dropped;
     return;
   }
-  state_.versions[block.value()] = Version(header.version());
-  --missing_[state_.layout.block(block).tensor];
   state_.output.DeliverBlock(block, Version(header.version()), payload);
   Pump(now, shard);
   FinishIfDone();

@@ -29,6 +29,10 @@ class PullOperation final : public BlockOperation {
 
  private:
   void Send(ShardIndex shard, BlockRun run) override;
+  void Request(ShardIndex shard, BlockRun run);
+  bool Read(ShardIndex shard, std::size_t position);
+  /// False if it was delivered before.
+  bool Deliver(ShardIndex shard, BlockId block, Version version);
   std::size_t most_in_a_row() const override { return std::numeric_limits<std::size_t>::max(); }
   void Done() override {}
 

@@ -56,6 +56,7 @@ std::optional<BlockId> PushOperation::OnAck(absl::Time now, ShardIndex shard,
     ++state_.dropped;
     return std::nullopt;
   }
+  state_.acknowledged[block.value()] = Version(ack.version());
   Pump(now, shard);
   FinishIfDone();
   return block;

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "common/net/transport.h"
+
+namespace weir::net {
+
+/// Bytes that live as long as somebody of their owner and those who mapped them does.
+class LoopbackStorage {
+ public:
+  explicit LoopbackStorage(std::size_t bytes)
+      : bytes_(static_cast<std::byte*>(::operator new(bytes, kAlignment)), bytes) {
+    std::memset(bytes_.data(), 0, bytes);
+  }
+  ~LoopbackStorage() { ::operator delete(bytes_.data(), kAlignment); }
+  LoopbackStorage(const LoopbackStorage&) = delete;
+  LoopbackStorage& operator=(const LoopbackStorage&) = delete;
+  MutableByteSpan bytes() { return bytes_; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  MutableByteSpan bytes_;
+};
+
+class LoopbackMemory final : public Memory {
+ public:
+  LoopbackMemory(std::shared_ptr<LoopbackStorage> storage, std::string key)
+      : storage_(std::move(storage)), key_(std::move(key)) {}
+  MutableByteSpan bytes() override { return storage_->bytes(); }
+  const std::string& remote_key() const override { return key_; }
+
+ private:
+  const std::shared_ptr<LoopbackStorage> storage_;
+  const std::string key_;
+};
+
+class LoopbackMappedMemory final : public MappedMemory {
+ public:
+  LoopbackMappedMemory(std::shared_ptr<LoopbackStorage> storage, std::size_t bytes)
+      : storage_(std::move(storage)), bytes_(storage_->bytes().first(bytes)) {}
+  MutableByteSpan bytes() override { return bytes_; }
+
+ private:
+  const std::shared_ptr<LoopbackStorage> storage_;
+  const MutableByteSpan bytes_;
+};
+
+}  // namespace weir::net
