@@ -29,6 +29,8 @@ FlagTable Flags(DataBenchOptions& options) {
       {"--workers", "N", "workers, a process each", IntegerIn(options.workers, 1, kMostTasks)},
       {"--iters", "N", "timed pushes, and pulls, of each worker",
        IntegerIn(options.iters, 1, kMostIters), "by size: 256 MiB of them, from 30 to 5000"},
+      {"--control", "", "raw UCX between the same two processes too, and the ratios",
+       Switch(options.control)},
       {"--cpus", "LIST", "workers are pinned to these in turn, then ps",
        ListOf(options.cpus, 0, kMostCpus - 1), "all that this process may use"},
       {"--json", "FILE", "write the figures there too", Text(options.json)},

@@ -57,6 +57,11 @@ DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Sampl
   return row;
 }
 
+void Compare(const DataRow& control, DataRow& row) {
+  row.control = control.op;
+  row.ratio = control.p50_us() > 0 ? row.p50_us() / control.p50_us() : 0;
+}
+
 std::string Heading(const DataBenchOptions& options, const RunContext& context) {
   const auto counted = [](int count, const char* what) {
     return absl::StrCat(count, " ", what, count == 1 || absl::string_view(what) == "ps" ? "" : "s");

@@ -30,6 +30,9 @@ struct DataRow {
 /// The row that `samples`, of all `workers`, make.
 DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Samples samples);
 
+/// Says in `row` how its time compares with that of `control`, a row of the same size and window.
+void Compare(const DataRow& control, DataRow& row);
+
 /// Where and how a run was measured; comments before the table, and part of the JSON.
 struct RunContext {
   std::string path;  ///< from the first worker to the first ps: "message (ucx tcp/lo)"

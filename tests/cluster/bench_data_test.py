@@ -41,6 +41,19 @@ class BenchDataTest(harness.ClusterTest):
         self.check_rows(text, report, [(op, size, 20) for size in (12, 300 << 10) for op in ("push", "pull")])
         self.assertEqual((report["bench"], report["ps"], report["workers"], report["window"]), ("bandwidth", 2, 2, 3))
 
+    def test_the_control_stands_beside_it(self):
+        for transport, controls in (("tcp", ["control_am"]), ("shm", ["control_am", "control_get"])):
+            with self.subTest(transport=transport):
+                text, report = self.bench("bandwidth", "--transport", transport, "--sizes", "4,300k", "--window", "4", "--iters", "10", "--control")
+                self.assertEqual([r["op"] for r in report["rows"]], 2 * (["push", "pull"] + controls))
+                for size in (4, 300 << 10):
+                    rows = {r["op"]: r for r in report["rows"] if r["size_bytes"] == size}
+                    self.assertEqual([r["wrong"] for r in rows.values()], [0] * len(rows))
+                    self.assertEqual((rows["push"]["control"], rows["pull"]["control"]), (controls[0], controls[-1]))
+                    for op in ("push", "pull"):
+                        self.assertAlmostEqual(rows[op]["ratio"], rows[op]["p50_us"] / rows[rows[op]["control"]]["p50_us"], places=6)
+                self.assertIn(["#", *COLUMNS, "ratio"], [line.split() for line in text.splitlines()])
+
     def test_bad_arguments(self):
         for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
                                  (("latency", "--transport", "rdma"), "not in this version"),
