@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "bench/data/pattern.h"
+#include "bench/common/pattern.h"
 #include "bench/data/raw_ucx.h"
 #include "common/base/clock.h"
 #include "common/base/status_macros.h"

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/data/samples.h"
+#include "bench/common/samples.h"
 #include "common/net/ucx/options.h"
 
 namespace weir::bench {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "bench/common/output_file.h"
+#include "bench/common/sizes_flag.h"
 #include "bench/data/control.h"
 #include "bench/data/process_set.h"
 #include "bench/data/report.h"
-#include "bench/process/output_file.h"
-#include "bench/process/sizes_flag.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "runtime/stop_signal.h"

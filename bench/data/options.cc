@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "bench/process/list_flag.h"
-#include "bench/process/sizes_flag.h"
+#include "bench/common/list_flag.h"
+#include "bench/common/sizes_flag.h"
 #include "common/base/cpu.h"
 #include "common/config/choice_flags.h"
 #include "common/config/mistakes.h"

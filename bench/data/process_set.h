@@ -8,10 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "bench/common/child.h"
+#include "bench/common/samples.h"
 #include "bench/data/control.h"
 #include "bench/data/options.h"
-#include "bench/data/samples.h"
-#include "bench/process/child.h"
 
 namespace weir::bench {
 

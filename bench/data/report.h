@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/samples.h"
 #include "bench/data/options.h"
-#include "bench/data/samples.h"
 #include "weir/exit_code.h"
 
 namespace weir::bench {

@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<ps::Server>> CreateServer(const RoleOptions& role
   options.shard.shard = ShardIndex(static_cast<std::uint16_t>(role.index));
   options.shard.max_workers = role.workers;
   options.shard.max_steps = Step(kNoEnd);
-  options.shard.learning_rate = 1;  // bench/data/pattern.h
+  options.shard.learning_rate = 1;  // bench/common/pattern.h
   options.shard.has_step_counter = role.index == 0;
   options.incarnation = Incarnation(RandomId());
   options.host_id = HostId();

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "bench/common/pattern.h"
+#include "bench/common/samples.h"
 #include "bench/data/control.h"
-#include "bench/data/pattern.h"
-#include "bench/data/samples.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status_macros.h"

@@ -1,4 +1,4 @@
-"""`weir bench latency` and `bandwidth`: pushes and pulls between real processes, each value checked."""
+"""`weir bench latency`, `bandwidth` and `apply`: every value checked, and what the reports hold."""
 import json
 import unittest
 
@@ -7,7 +7,7 @@ import harness
 COLUMNS = "op size_bytes iters p50_us p99_us p999_us max_us gbytes_per_s ops_per_s wrong".split()
 
 
-class BenchDataTest(harness.ClusterTest):
+class BenchTest(harness.ClusterTest):
     def bench(self, *arguments, seconds=120):
         report = self.folder / "report.json"
         process = self.start("bench", "bench", *arguments, "--json", report)
@@ -54,6 +54,14 @@ class BenchDataTest(harness.ClusterTest):
                         self.assertAlmostEqual(rows[op]["ratio"], rows[op]["p50_us"] / rows[rows[op]["control"]]["p50_us"], places=6)
                 self.assertIn(["#", *COLUMNS, "ratio"], [line.split() for line in text.splitlines()])
 
+    def test_the_optimizer_stands_beside_a_plain_loop(self):
+        text, report = self.bench("apply", "--sizes", "8,300k", "--threads", "1", "--iters", "5")
+        self.assertEqual([(r["op"], r["size_bytes"], r["threads"], r["iters"], r["wrong"]) for r in report["rows"]],
+                         [(op, size, 1, 5, 0) for size in (8, 300 << 10) for op in ("sgd", "triad")])
+        for row in report["rows"]:
+            self.assertGreater(row["gbytes_per_s"], 0)
+        self.assertIn("# result OK (wrong 0)", text)
+
     def test_bad_arguments(self):
         for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
                                  (("latency", "--transport", "rdma"), "not in this version"),
@@ -61,12 +69,13 @@ class BenchDataTest(harness.ClusterTest):
                                  (("latency", "--window", "2"), "--window"),
                                  (("latency", "--cpus", "1000"), "CPU 1000"),
                                  (("bandwidth", "--json", self.folder / "no" / "such" / "folder"), "--json"),
+                                 (("apply", "--threads", "1000"), "--threads"),
                                  (("latencie",), "latency")):
             with self.subTest(arguments=arguments):
                 self.assertIn(names, self.refused(2, "bench", *arguments, seconds=30))
 
     def test_help_of_each(self):
-        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("train", "--pairs")):
+        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("apply", "--threads"), ("train", "--pairs")):
             process = self.start("help", "bench", bench, "--help")
             self.assertEqual(process.wait(10), 0)
             self.assertIn(flag, process.text())
