@@ -10,6 +10,7 @@
 #include "bench/common/output_file.h"
 #include "bench/common/sizes_flag.h"
 #include "bench/data/control.h"
+#include "bench/data/plot.h"
 #include "bench/data/process_set.h"
 #include "bench/data/report.h"
 #include "common/base/log.h"
@@ -89,6 +90,7 @@ class DataBenchRun {
   absl::StatusOr<int> Conclude() const {
     Print(ResultLine(rows_));
     WEIR_RETURN_IF_ERROR(WriteOutput(options_.json, ReportJson(options_, context_, rows_)));
+    WEIR_RETURN_IF_ERROR(WriteOutput(options_.plot, PlotSvg(options_, context_, rows_)));
     return static_cast<int>(VerdictOn(rows_));
   }
 
@@ -102,6 +104,7 @@ class DataBenchRun {
 
 absl::StatusOr<int> RunDataBench(const DataBenchOptions& options) {
   WEIR_RETURN_IF_ERROR(ProbeOutput("--json", options.json));
+  WEIR_RETURN_IF_ERROR(ProbeOutput("--plot", options.plot));
   return DataBenchRun(options).Run();
 }
 

@@ -34,6 +34,7 @@ FlagTable Flags(DataBenchOptions& options) {
       {"--cpus", "LIST", "workers are pinned to these in turn, then ps",
        ListOf(options.cpus, 0, kMostCpus - 1), "all that this process may use"},
       {"--json", "FILE", "write the figures there too", Text(options.json)},
+      {"--plot", "FILE.svg", "draw time and bandwidth over size there", Text(options.plot)},
       {"--cluster", "HOST:PORT", "measure a running cluster", NotInThisVersion(), "",
        /*in_this_version=*/false},
   };

@@ -1,6 +1,7 @@
 """`weir bench latency`, `bandwidth` and `apply`: every value checked, and what the reports hold."""
 import json
 import unittest
+import xml.etree.ElementTree
 
 import harness
 
@@ -44,7 +45,8 @@ class BenchTest(harness.ClusterTest):
     def test_the_control_stands_beside_it(self):
         for transport, controls in (("tcp", ["control_am"]), ("shm", ["control_am", "control_get"])):
             with self.subTest(transport=transport):
-                text, report = self.bench("bandwidth", "--transport", transport, "--sizes", "4,300k", "--window", "4", "--iters", "10", "--control")
+                text, report = self.bench("bandwidth", "--transport", transport, "--sizes", "4,300k", "--window", "4", "--iters", "10", "--control",
+                                          "--plot", self.folder / "plot.svg")
                 self.assertEqual([r["op"] for r in report["rows"]], 2 * (["push", "pull"] + controls))
                 for size in (4, 300 << 10):
                     rows = {r["op"]: r for r in report["rows"] if r["size_bytes"] == size}
@@ -52,6 +54,8 @@ class BenchTest(harness.ClusterTest):
                     self.assertEqual((rows["push"]["control"], rows["pull"]["control"]), (controls[0], controls[-1]))
                     for op in ("push", "pull"):
                         self.assertAlmostEqual(rows[op]["ratio"], rows[op]["p50_us"] / rows[rows[op]["control"]]["p50_us"], places=6)
+                picture = xml.etree.ElementTree.parse(self.folder / "plot.svg").getroot()
+                self.assertEqual(len(picture.findall("{*}polyline")), 2 * (2 + len(controls)))
                 self.assertIn(["#", *COLUMNS, "ratio"], [line.split() for line in text.splitlines()])
 
     def test_the_optimizer_stands_beside_a_plain_loop(self):
