@@ -128,7 +128,7 @@ std::string PlotSvg(const DataBenchOptions& options, const RunContext& context,
       "fill=\"white\"/>\n",
       width, height);
   absl::StrAppend(&text, Label(kLeft, 22, "start",
-                               absl::StrFormat("weir bench %s, %s, %d ps, %d workers, window %d",
+                               absl::StrFormat("weir bench %s | %s | ps %d, workers %d, window %d",
                                                NameOf(options.bench), context.path, options.ps,
                                                options.workers, options.window)));
   if (!rows.empty()) {
