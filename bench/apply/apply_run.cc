@@ -69,7 +69,7 @@ void Repeat(std::uint64_t times, void (*loop)(const Arrays&), const Arrays& arra
   }
 }
 
-/// What each thread does; `pinned` and memory were seen to by its maker.
+/// What each thread does, pinned, with arrays that are all there.
 void TimeThread(const ApplyRun& run, const Arrays& arrays, std::barrier<>& together,
                 ApplyTimes& times) {
   std::ranges::fill(arrays.of(arrays.weights), 0.0F);

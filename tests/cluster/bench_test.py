@@ -1,5 +1,8 @@
 """`weir bench latency`, `bandwidth` and `apply`: every value checked, and what the reports hold."""
 import json
+import os
+import pathlib
+import signal
 import unittest
 import xml.etree.ElementTree
 
@@ -65,6 +68,17 @@ class BenchTest(harness.ClusterTest):
         for row in report["rows"]:
             self.assertGreater(row["gbytes_per_s"], 0)
         self.assertIn("# result OK (wrong 0)", text)
+
+    def test_a_ps_that_is_killed_ends_it_with_what_the_worker_saw(self):
+        process = self.start("bench", "bench", "latency", "--sizes", "16m", "--iters", "30000")
+        process.wait_for_line("size_bytes", 30)  # connected, and pushing
+        children = {int(pid): pathlib.Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
+                    for pid in pathlib.Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()}
+        shard, = (pid for pid, command in children.items() if b"shard" in command)
+        os.kill(shard, signal.SIGKILL)
+        self.assertEqual(process.wait(10), 4, process.text())
+        self.assertIn("connection to ps 0 is lost", process.text())
+        harness.wait_for(lambda: not any(pathlib.Path("/proc", str(pid)).exists() for pid in children), 5, "an end of every child")
 
     def test_bad_arguments(self):
         for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
