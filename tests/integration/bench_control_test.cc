@@ -1,10 +1,9 @@
-#include "bench/data/control.h"
-
 #include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "bench/data/control.h"
 #include "gtest/gtest.h"
 
 namespace weir::bench {
