@@ -3,6 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/apply/apply_bench.h"
+#include "bench/apply/options.h"
 #include "bench/data/data_bench.h"
 #include "bench/data/options.h"
 #include "bench/data/role_options.h"
@@ -44,6 +46,10 @@ absl::StatusOr<int> Bandwidth(Arguments arguments) {
                    bench::RunDataBench);
 }
 
+absl::StatusOr<int> Apply(Arguments arguments) {
+  return RunOrHelp("apply", bench::ParseApplyBench(arguments), bench::RunApplyBench);
+}
+
 absl::StatusOr<int> Train(Arguments arguments) {
   return RunOrHelp("train", bench::ParseTrainBench(arguments), bench::RunTrainBench);
 }
@@ -76,6 +82,7 @@ const std::vector<Kind>& Kinds() {
   static const auto* kinds = new std::vector<Kind>{
       {{"latency", "time of one push and of one pull, by size", LatencyFlagTexts}, Latency},
       {{"bandwidth", "pushes and pulls in a window, by size", BandwidthFlagTexts}, Bandwidth},
+      {{"apply", "the optimizer's loop beside a plain one", bench::ApplyBenchFlagTexts}, Apply},
       {{"train", "a worker's steps/s with and without parameter servers",
         bench::TrainBenchFlagTexts},
        Train},
@@ -94,8 +101,6 @@ const std::vector<Kind>& Parts() {
 }
 
 absl::Status Unknown(const std::string& what) {
-  if (what == "apply")
-    return absl::InvalidArgumentError("`weir bench apply` is not in this version");
   std::vector<std::string> names;
   for (const Kind& kind : Kinds()) names.push_back(kind.verb.name);
   const std::string all = absl::StrJoin(names, ", ");

@@ -30,7 +30,7 @@ const std::vector<Command>& Commands() {
        Checkpoint, nullptr},
       {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
        Config, ConfigFlagTexts},
-      {"bench", "latency|bandwidth|train [FLAGS]", "how fast this machine and build are", Bench,
+      {"bench", "latency|bandwidth|apply|train [FLAGS]", "how fast this machine and build are", Bench,
        nullptr, BenchVerbs()},
       {"doctor", "[FLAGS]", "what this host and this build can do, what is wrong, and the fix",
        Doctor, doctor::DoctorFlagTexts},

@@ -1,14 +1,18 @@
 #include "bench/data/data_bench.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/common/output_file.h"
+#include "bench/common/sizes_flag.h"
+#include "bench/data/control.h"
+#include "bench/data/plot.h"
 #include "bench/data/process_set.h"
 #include "bench/data/report.h"
-#include "bench/process/output_file.h"
-#include "bench/process/sizes_flag.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "runtime/stop_signal.h"
@@ -44,10 +48,38 @@ class DataBenchRun {
     WEIR_ASSIGN_OR_RETURN(const Samples sum, processes.Do("check"));
     pushes.wrong += sum.wrong;
     WEIR_ASSIGN_OR_RETURN(Samples pulls, processes.Do("pull"));
+    DataRow push = RowOf("push", size, options_.window, options_.workers, std::move(pushes));
+    DataRow pull = RowOf("pull", size, options_.window, options_.workers, std::move(pulls));
+    std::vector<DataRow> controls;
+    if (options_.control) {
+      WEIR_ASSIGN_OR_RETURN(controls, MeasureControls(processes, size));
+      Compare(controls.front(), push);
+      Compare(controls.back(), pull);
+    }
     WEIR_RETURN_IF_ERROR(processes.End());
-    Add(RowOf("push", size, options_.window, options_.workers, std::move(pushes)));
-    Add(RowOf("pull", size, options_.window, options_.workers, std::move(pulls)));
+    Add(std::move(push));
+    Add(std::move(pull));
+    for (DataRow& control : controls) Add(std::move(control));
     return absl::OkStatus();
+  }
+
+  /// That of a push first, that of a pull last. A message's is the better of UCX's protocols.
+  absl::StatusOr<std::vector<DataRow>> MeasureControls(ProcessSet& processes,
+                                                       std::uint64_t size) const {
+    std::vector<ControlKind> kinds = {ControlKind::kMessage, ControlKind::kEagerMessage};
+    const bool shared = ControlFabricOf(processes.path()) == net::UcxFabric::kShm;
+    if (shared) kinds.insert(kinds.begin(), ControlKind::kGet);
+    WEIR_ASSIGN_OR_RETURN(std::vector<Samples> samples, processes.DoControls(kinds));
+    std::vector<DataRow> messages, gets;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const bool get = kinds[i] == ControlKind::kGet;
+      (get ? gets : messages)
+          .push_back(RowOf(get ? "control_get" : "control_am", size, options_.window, /*workers=*/1,
+                           std::move(samples[i])));
+    }
+    std::vector<DataRow> rows = {*std::ranges::min_element(messages, {}, &DataRow::p50_us)};
+    std::ranges::move(gets, std::back_inserter(rows));
+    return rows;
   }
 
   void Add(DataRow row) {
@@ -58,6 +90,7 @@ class DataBenchRun {
   absl::StatusOr<int> Conclude() const {
     Print(ResultLine(rows_));
     WEIR_RETURN_IF_ERROR(WriteOutput(options_.json, ReportJson(options_, context_, rows_)));
+    WEIR_RETURN_IF_ERROR(WriteOutput(options_.plot, PlotSvg(options_, context_, rows_)));
     return static_cast<int>(VerdictOn(rows_));
   }
 
@@ -71,6 +104,7 @@ class DataBenchRun {
 
 absl::StatusOr<int> RunDataBench(const DataBenchOptions& options) {
   WEIR_RETURN_IF_ERROR(ProbeOutput("--json", options.json));
+  WEIR_RETURN_IF_ERROR(ProbeOutput("--plot", options.plot));
   return DataBenchRun(options).Run();
 }
 

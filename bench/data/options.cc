@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "bench/process/list_flag.h"
-#include "bench/process/sizes_flag.h"
+#include "bench/common/list_flag.h"
+#include "bench/common/sizes_flag.h"
 #include "common/base/cpu.h"
 #include "common/config/choice_flags.h"
 #include "common/config/mistakes.h"
@@ -29,9 +29,12 @@ FlagTable Flags(DataBenchOptions& options) {
       {"--workers", "N", "workers, a process each", IntegerIn(options.workers, 1, kMostTasks)},
       {"--iters", "N", "timed pushes, and pulls, of each worker",
        IntegerIn(options.iters, 1, kMostIters), "by size: 256 MiB of them, from 30 to 5000"},
+      {"--control", "", "raw UCX between the same two processes too, and the ratios",
+       Switch(options.control)},
       {"--cpus", "LIST", "workers are pinned to these in turn, then ps",
        ListOf(options.cpus, 0, kMostCpus - 1), "all that this process may use"},
       {"--json", "FILE", "write the figures there too", Text(options.json)},
+      {"--plot", "FILE.svg", "draw time and bandwidth over size there", Text(options.plot)},
       {"--cluster", "HOST:PORT", "measure a running cluster", NotInThisVersion(), "",
        /*in_this_version=*/false},
   };

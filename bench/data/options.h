@@ -31,8 +31,10 @@ struct DataBenchOptions {
   int workers = 1;
   TransportChoice transport = TransportChoice::kAuto;
   std::uint64_t iters = 0;  ///< timed pushes, and pulls, of each worker; 0: by size
+  bool control = false;     ///< raw UCX too, between the first worker and the first ps
   std::vector<int> cpus;    ///< to pin to, in turn: workers, then ps; never empty after parsing
   std::string json;         ///< path; empty: none
+  std::string plot;         ///< path; empty: none
   bool help_requested = false;
 };
 

@@ -98,6 +98,19 @@ absl::StatusOr<Samples> ProcessSet::Do(const std::string& word) {
   return all;
 }
 
+absl::StatusOr<std::vector<Samples>> ProcessSet::DoControls(std::span<const ControlKind> kinds) {
+  const std::string control = absl::StrCat("control ", NameOf(ControlFabricOf(path_)));
+  shards_.front().Tell(control);
+  WEIR_ASSIGN_OR_RETURN(const std::string ticket, shards_.front().AwaitLine(limit_));
+  std::vector<Samples> all;
+  for (const ControlKind kind : kinds) {
+    workers_.front().Tell(absl::StrCat(control, " ", NameOf(kind), " ", ticket));
+    WEIR_ASSIGN_OR_RETURN(const std::string line, workers_.front().AwaitLine(limit_));
+    WEIR_ASSIGN_OR_RETURN(all.emplace_back(), Samples::FromJson(line));
+  }
+  return all;
+}
+
 absl::Status ProcessSet::End() {
   for (Child& worker : workers_) WEIR_RETURN_IF_ERROR(worker.Wait(kMostForOne).status());
   for (Child& shard : shards_) WEIR_RETURN_IF_ERROR(shard.Wait(kMostForOne).status());

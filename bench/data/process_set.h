@@ -1,15 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "bench/common/child.h"
+#include "bench/common/samples.h"
+#include "bench/data/control.h"
 #include "bench/data/options.h"
-#include "bench/data/samples.h"
-#include "bench/process/child.h"
 
 namespace weir::bench {
 
@@ -26,6 +28,9 @@ class ProcessSet {
 
   /// Has every worker do `word` at the same time; returns all their samples.
   absl::StatusOr<Samples> Do(const std::string& word);
+  /// Has the first worker and the first ps time the control of each kind, in this order, a kGet
+  /// first. Before or after the rest, not in between.
+  absl::StatusOr<std::vector<Samples>> DoControls(std::span<const ControlKind> kinds);
   /// From the first worker to the first ps.
   const std::string& path() const { return path_; }
   /// Lets all of them end by themselves. Errors: as Start.

@@ -18,17 +18,22 @@ using Json = nlohmann::ordered_json;
 std::string TransportText(TransportChoice choice) { return *TransportValue(choice).show(); }
 
 Json RowJson(const DataRow& row) {
-  return {{"op", row.op},
-          {"size_bytes", row.size_bytes},
-          {"window", row.window},
-          {"iters", row.time.count},
-          {"p50_us", row.time.p50_us},
-          {"p99_us", row.time.p99_us},
-          {"p999_us", row.time.p999_us},
-          {"max_us", row.time.max_us},
-          {"gbytes_per_s", row.gbytes_per_s},
-          {"ops_per_s", row.ops_per_s},
-          {"wrong", row.wrong}};
+  Json json = {{"op", row.op},
+               {"size_bytes", row.size_bytes},
+               {"window", row.window},
+               {"iters", row.time.count},
+               {"p50_us", row.time.p50_us},
+               {"p99_us", row.time.p99_us},
+               {"p999_us", row.time.p999_us},
+               {"max_us", row.time.max_us},
+               {"gbytes_per_s", row.gbytes_per_s},
+               {"ops_per_s", row.ops_per_s},
+               {"wrong", row.wrong}};
+  if (!row.control.empty()) {
+    json["control"] = row.control;
+    json["ratio"] = row.ratio;
+  }
+  return json;
 }
 
 std::uint64_t WrongOf(std::span<const DataRow> rows) {
@@ -52,6 +57,11 @@ DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Sampl
   return row;
 }
 
+void Compare(const DataRow& control, DataRow& row) {
+  row.control = control.op;
+  row.ratio = control.p50_us() > 0 ? row.p50_us() / control.p50_us() : 0;
+}
+
 std::string Heading(const DataBenchOptions& options, const RunContext& context) {
   const auto counted = [](int count, const char* what) {
     return absl::StrCat(count, " ", what, count == 1 || absl::string_view(what) == "ps" ? "" : "s");
@@ -60,18 +70,19 @@ std::string Heading(const DataBenchOptions& options, const RunContext& context) 
       "# weir bench %s 1 | weir %s %s | UCX %s | host %d CPUs | transport %s | path %s\n"
       "# %s on CPU %s, %s on CPU %s | window %d | warm-up a tenth, at least 10\n"
       "#  op            size_bytes   iters      p50_us      p99_us     p999_us      max_us  "
-      "gbytes_per_s    ops_per_s  wrong\n",
+      "gbytes_per_s    ops_per_s  wrong%s\n",
       NameOf(options.bench), WEIR_VERSION, WEIR_BUILD_TYPE, net::UcxVersion(), AllowedCpus().size(),
       TransportText(options.transport), context.path, counted(options.workers, "worker"),
       absl::StrJoin(context.worker_cpus, ","), counted(options.ps, "ps"),
-      absl::StrJoin(context.ps_cpus, ","), options.window);
+      absl::StrJoin(context.ps_cpus, ","), options.window, options.control ? "  ratio" : "");
 }
 
 std::string RowLine(const DataRow& row) {
-  return absl::StrFormat("  %-12s %12d %7d %11.2f %11.2f %11.2f %11.2f  %12.3f %12.1f  %5d\n",
+  return absl::StrFormat("  %-12s %12d %7d %11.2f %11.2f %11.2f %11.2f  %12.3f %12.1f  %5d%s\n",
                          row.op, row.size_bytes, row.time.count, row.time.p50_us, row.time.p99_us,
                          row.time.p999_us, row.time.max_us, row.gbytes_per_s, row.ops_per_s,
-                         row.wrong);
+                         row.wrong,
+                         row.control.empty() ? "" : absl::StrFormat("  %5.2f", row.ratio));
 }
 
 std::string ResultLine(std::span<const DataRow> rows) {

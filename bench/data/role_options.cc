@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "bench/process/sizes_flag.h"
+#include "bench/common/sizes_flag.h"
 #include "common/base/cpu.h"
 #include "common/base/status_macros.h"
 #include "common/config/choice_flags.h"

@@ -1,12 +1,18 @@
 #include "bench/data/shard_process.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bench/data/control.h"
 #include "common/base/ids.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/version.h"
@@ -52,7 +58,7 @@ absl::StatusOr<std::unique_ptr<ps::Server>> CreateServer(const RoleOptions& role
   options.shard.shard = ShardIndex(static_cast<std::uint16_t>(role.index));
   options.shard.max_workers = role.workers;
   options.shard.max_steps = Step(kNoEnd);
-  options.shard.learning_rate = 1;  // bench/data/pattern.h
+  options.shard.learning_rate = 1;  // bench/common/pattern.h
   options.shard.has_step_counter = role.index == 0;
   options.incarnation = Incarnation(RandomId());
   options.host_id = HostId();
@@ -66,6 +72,28 @@ absl::StatusOr<std::unique_ptr<ps::Server>> CreateServer(const RoleOptions& role
   // Nobody is there to be told: no step is taken, no checkpoint asked for.
   return ps::Server::Create(layout, options, std::move(transport), zeros,
                             [](const wire::MemberBodyUnion&) {});
+}
+
+/// Whether stdin has more to say, or has ended.
+bool ToldMore() {
+  pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  return poll(&in, 1, 0) > 0;
+}
+
+absl::Status RunControlSide(const std::string& fabric_name, std::uint64_t size) {
+  WEIR_ASSIGN_OR_RETURN(const net::UcxFabric fabric, FabricOf(fabric_name));
+  WEIR_ASSIGN_OR_RETURN(const auto responder, ControlResponder::Create(fabric, size));
+  std::printf("%s\n", responder->ticket().c_str());
+  std::fflush(stdout);
+  responder->Serve(ToldMore);
+  return absl::OkStatus();
+}
+
+/// As shard_process.h says.
+absl::Status Do(const std::string& line, const RoleOptions& options) {
+  const std::vector<std::string> words = absl::StrSplit(line, ' ');
+  if (words[0] == "control" && words.size() == 2) return RunControlSide(words[1], options.size);
+  return absl::InvalidArgumentError(absl::StrCat("told to '", line, "'"));
 }
 
 }  // namespace
@@ -83,10 +111,8 @@ absl::Status RunShardProcess(const RoleOptions& options) {
                                             nullptr, &service));
   std::printf("%d\n", rpc->port());
   std::fflush(stdout);
-  std::string word;
-  if (std::getline(std::cin, word)) {
-    return absl::InvalidArgumentError(absl::StrCat("told to '", word, "'"));
-  }
+  std::string line;
+  while (std::getline(std::cin, line)) WEIR_RETURN_IF_ERROR(Do(line, options));
   rpc->Shutdown(absl::ZeroDuration());
   server->Stop();
   return absl::OkStatus();

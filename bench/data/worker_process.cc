@@ -10,8 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "bench/data/pattern.h"
-#include "bench/data/samples.h"
+#include "bench/common/pattern.h"
+#include "bench/common/samples.h"
+#include "bench/data/control.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status_macros.h"
@@ -70,11 +71,14 @@ class Worker {
     return client_->paths().front().second;
   }
 
-  absl::StatusOr<Samples> Do(const std::string& word) {
-    if (word == "push") return Push();
-    if (word == "check") return Check();
-    if (word == "pull") return Pull();
-    return absl::InvalidArgumentError(absl::StrCat("told to '", word, "'"));
+  /// As worker_process.h says.
+  absl::StatusOr<Samples> Do(const std::string& line) {
+    if (line == "push") return Push();
+    if (line == "check") return Check();
+    if (line == "pull") return Pull();
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    if (words[0] == "control" && words.size() == 4) return Control(words[1], words[2], words[3]);
+    return absl::InvalidArgumentError(absl::StrCat("told to '", line, "'"));
   }
 
  private:
@@ -107,6 +111,17 @@ class Worker {
                           }));
     samples.wrong = wrong;
     return samples;
+  }
+
+  absl::StatusOr<Samples> Control(const std::string& fabric, const std::string& kind,
+                                  const std::string& ticket) const {
+    ControlRun run{.size = options_.size,
+                   .window = options_.tensors,
+                   .iters = options_.iters,
+                   .warm_up = options_.warm_up};
+    WEIR_ASSIGN_OR_RETURN(run.fabric, FabricOf(fabric));
+    WEIR_ASSIGN_OR_RETURN(run.kind, ControlKindOf(kind));
+    return RunControl(run, ticket);
   }
 
   absl::StatusOr<absl::Duration> PullOnce(Samples& samples) {
@@ -152,9 +167,9 @@ absl::Status RunWorkerProcess(const RoleOptions& options) {
   Worker worker(options, std::move(client));
   WEIR_ASSIGN_OR_RETURN(const std::string path, worker.Prepare());
   Answer(path);
-  std::string word;
-  while (std::getline(std::cin, word)) {
-    WEIR_ASSIGN_OR_RETURN(const Samples samples, worker.Do(word));
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    WEIR_ASSIGN_OR_RETURN(const Samples samples, worker.Do(line));
     Answer(samples.ToJson());
   }
   return absl::OkStatus();

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "bench/process/list_flag.h"
+#include "bench/common/list_flag.h"
 #include "common/base/cpu.h"
 #include "common/config/choice_flags.h"
 #include "common/config/flag_table.h"

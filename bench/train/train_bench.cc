@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "bench/process/child.h"
-#include "bench/process/output_file.h"
+#include "bench/common/child.h"
+#include "bench/common/output_file.h"
 #include "bench/train/alone.h"
 #include "bench/train/report.h"
 #include "common/base/atomic_file.h"

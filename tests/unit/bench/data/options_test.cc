@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/common/sizes_flag.h"
 #include "bench/data/role_options.h"
-#include "bench/process/sizes_flag.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weir/exit_code.h"

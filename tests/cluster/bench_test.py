@@ -1,13 +1,17 @@
-"""`weir bench latency` and `bandwidth`: pushes and pulls between real processes, each value checked."""
+"""`weir bench latency`, `bandwidth` and `apply`: every value checked, and what the reports hold."""
 import json
+import os
+import pathlib
+import signal
 import unittest
+import xml.etree.ElementTree
 
 import harness
 
 COLUMNS = "op size_bytes iters p50_us p99_us p999_us max_us gbytes_per_s ops_per_s wrong".split()
 
 
-class BenchDataTest(harness.ClusterTest):
+class BenchTest(harness.ClusterTest):
     def bench(self, *arguments, seconds=120):
         report = self.folder / "report.json"
         process = self.start("bench", "bench", *arguments, "--json", report)
@@ -41,6 +45,41 @@ class BenchDataTest(harness.ClusterTest):
         self.check_rows(text, report, [(op, size, 20) for size in (12, 300 << 10) for op in ("push", "pull")])
         self.assertEqual((report["bench"], report["ps"], report["workers"], report["window"]), ("bandwidth", 2, 2, 3))
 
+    def test_the_control_stands_beside_it(self):
+        for transport, controls in (("tcp", ["control_am"]), ("shm", ["control_am", "control_get"])):
+            with self.subTest(transport=transport):
+                text, report = self.bench("bandwidth", "--transport", transport, "--sizes", "4,300k", "--window", "4", "--iters", "10", "--control",
+                                          "--plot", self.folder / "plot.svg")
+                self.assertEqual([r["op"] for r in report["rows"]], 2 * (["push", "pull"] + controls))
+                for size in (4, 300 << 10):
+                    rows = {r["op"]: r for r in report["rows"] if r["size_bytes"] == size}
+                    self.assertEqual([r["wrong"] for r in rows.values()], [0] * len(rows))
+                    self.assertEqual((rows["push"]["control"], rows["pull"]["control"]), (controls[0], controls[-1]))
+                    for op in ("push", "pull"):
+                        self.assertAlmostEqual(rows[op]["ratio"], rows[op]["p50_us"] / rows[rows[op]["control"]]["p50_us"], places=6)
+                picture = xml.etree.ElementTree.parse(self.folder / "plot.svg").getroot()
+                self.assertEqual(len(picture.findall("{*}polyline")), 2 * (2 + len(controls)))
+                self.assertIn(["#", *COLUMNS, "ratio"], [line.split() for line in text.splitlines()])
+
+    def test_the_optimizer_stands_beside_a_plain_loop(self):
+        text, report = self.bench("apply", "--sizes", "8,300k", "--threads", "1", "--iters", "5")
+        self.assertEqual([(r["op"], r["size_bytes"], r["threads"], r["iters"], r["wrong"]) for r in report["rows"]],
+                         [(op, size, 1, 5, 0) for size in (8, 300 << 10) for op in ("sgd", "triad")])
+        for row in report["rows"]:
+            self.assertGreater(row["gbytes_per_s"], 0)
+        self.assertIn("# result OK (wrong 0)", text)
+
+    def test_a_ps_that_is_killed_ends_it_with_what_the_worker_saw(self):
+        process = self.start("bench", "bench", "latency", "--sizes", "16m", "--iters", "30000")
+        process.wait_for_line("size_bytes", 30)  # connected, and pushing
+        children = {int(pid): pathlib.Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
+                    for pid in pathlib.Path("/proc", str(process.pid), "task", str(process.pid), "children").read_text().split()}
+        shard, = (pid for pid, command in children.items() if b"shard" in command)
+        os.kill(shard, signal.SIGKILL)
+        self.assertEqual(process.wait(10), 4, process.text())
+        self.assertIn("connection to ps 0 is lost", process.text())
+        harness.wait_for(lambda: not any(pathlib.Path("/proc", str(pid)).exists() for pid in children), 5, "an end of every child")
+
     def test_bad_arguments(self):
         for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
                                  (("latency", "--transport", "rdma"), "not in this version"),
@@ -48,12 +87,13 @@ class BenchDataTest(harness.ClusterTest):
                                  (("latency", "--window", "2"), "--window"),
                                  (("latency", "--cpus", "1000"), "CPU 1000"),
                                  (("bandwidth", "--json", self.folder / "no" / "such" / "folder"), "--json"),
+                                 (("apply", "--threads", "1000"), "--threads"),
                                  (("latencie",), "latency")):
             with self.subTest(arguments=arguments):
                 self.assertIn(names, self.refused(2, "bench", *arguments, seconds=30))
 
     def test_help_of_each(self):
-        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("train", "--pairs")):
+        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("apply", "--threads"), ("train", "--pairs")):
             process = self.start("help", "bench", bench, "--help")
             self.assertEqual(process.wait(10), 0)
             self.assertIn(flag, process.text())

@@ -1,4 +1,4 @@
-#include "bench/data/pattern.h"
+#include "bench/common/pattern.h"
 
 #include <vector>
 

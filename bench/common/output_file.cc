@@ -1,4 +1,4 @@
-#include "bench/process/output_file.h"
+#include "bench/common/output_file.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"

@@ -1,4 +1,4 @@
-#include "bench/process/child.h"
+#include "bench/common/child.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "bench/process/sizes_flag.h"
+#include "bench/common/sizes_flag.h"
 
 #include <optional>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "bench/data/samples.h"
+#include "bench/common/samples.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "bench/process/list_flag.h"
+#include "bench/common/list_flag.h"
 
 #include <optional>
 #include <string>
