@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 ps::ShardCounters& Counters() {
-  static auto* counters = new ps::ShardCounters(/*blocks=*/64, /*max_workers=*/8);
+  static auto* counters = new ps::ShardCounters(/*max_workers=*/8);
   return *counters;
 }
 
@@ -24,7 +24,7 @@ void CountPushes(benchmark::State& state) {
     if (state.thread_index() == 0) {
       counters.bytes_pushed.fetch_add(4096, std::memory_order_relaxed);
       counters.staleness[version % 4].fetch_add(1, std::memory_order_relaxed);
-      counters.version(0).store(++version, std::memory_order_release);
+      counters.applied(WorkerIndex(0)).store(++version, std::memory_order_relaxed);
     } else {
       read += counters.bytes_pushed.load(std::memory_order_relaxed);
       for (const auto& bucket : counters.staleness) read += bucket.load(std::memory_order_relaxed);

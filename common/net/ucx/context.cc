@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/net/ucx/net_devices.h"
 #include "common/net/ucx/port_range.h"
 #include "common/net/ucx/process_setup.h"
 #include "common/net/ucx/status.h"
@@ -114,6 +115,14 @@ absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions&
   SetUpUcxInProcess();
   if (options.fabric != UcxFabric::kShm && !options.port_range.empty()) {
     WEIR_RETURN_IF_ERROR(CheckPortRange(options.port_range, options.loopback_only));
+  }
+  if (!options.net_devices.empty()) {
+    WEIR_RETURN_IF_ERROR(CheckNetDevices(options.net_devices));
+    if (options.loopback_only && options.fabric != UcxFabric::kShm && options.net_devices != "lo") {
+      LogWarning(
+          "every address of the cluster is of this host alone, so UCX's tcp uses lo and not ",
+          options.net_devices, " (--net-devices)");
+    }
   }
   WEIR_ASSIGN_OR_RETURN(const ConfigPtr config, ConfigOf(options));
   ucp_params_t params{};

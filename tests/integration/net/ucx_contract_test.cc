@@ -2,6 +2,7 @@
 #include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
 #include "tests/support/transport_contract.h"
+#include "weir/exit_code.h"
 
 namespace weir::testing {
 
@@ -45,8 +46,11 @@ TEST(UcxPortRangeTest, ListensWithinItAndRefusesWhenItIsFull) {
 
 TEST(UcxDevicesTest, RefusesOnesThatAreNot) {
   net::UcxOptions options;
-  options.net_devices = "nope0";
-  EXPECT_FALSE(net::UcxTransport::Create(options).ok());
+  options.net_devices = "lo,nope0:1";
+  const absl::Status status = net::UcxTransport::Create(options).status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kBadUsage) << status;
+  EXPECT_NE(status.message().find("\"nope0:1\""), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("it has "), absl::string_view::npos) << status;
 }
 
 TEST(UcxMemoryTest, NamesTheLimits) {
