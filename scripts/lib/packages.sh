@@ -8,6 +8,8 @@ build_packages=(
   dataset-fashion-mnist
 )
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3-numpy openssl doxygen)
+# What scripts/rdma-vm boots its machine with; without them the suite `rdma` skips.
+rdma_packages=(qemu-system-x86 busybox-static kmod cpio iproute2 ibverbs-providers)
 
 # Installs those of the named packages that are missing.
 ensure_packages() {

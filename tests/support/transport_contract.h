@@ -20,6 +20,8 @@ struct TransportKind {
   bool notices_closing = true;
   /// Whether one transport's memory can be mapped by another.
   bool maps = true;
+  /// How many come and go in the test for leaks; fewer where creating one takes long.
+  int comings = 50;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const TransportKind& kind) {

@@ -40,6 +40,9 @@ std::vector<Setting> SettingsOf(const UcxOptions& options) {
     settings.push_back({"MM_ERROR_HANDLING", "y"});
     // The whole connection first, then data.
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
+  } else if (options.fabric == UcxFabric::kRdma) {
+    settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
+    if (!options.net_devices.empty()) settings.push_back({"NET_DEVICES", options.net_devices});
   } else {
     // Nothing that we send needs the peer's endpoint (UcxTransport::StartSend says why not).
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "off"});
@@ -107,13 +110,16 @@ absl::string_view TransportsOf(UcxFabric fabric) {
       return "tcp,sysv";
     case UcxFabric::kShm:
       return "posix,sysv";
+    case UcxFabric::kRdma:
+      // Whichever of rc_mlx5 and rc_verbs the device has, and ud to connect them with.
+      return "rc";
   }
   return "tcp";
 }
 
 absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions& options) {
   SetUpUcxInProcess();
-  if (options.fabric != UcxFabric::kShm && !options.port_range.empty()) {
+  if (IsTcp(options.fabric) && !options.port_range.empty()) {
     WEIR_RETURN_IF_ERROR(CheckPortRange(options.port_range, options.loopback_only));
   }
   if (!options.net_devices.empty()) {

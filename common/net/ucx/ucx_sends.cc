@@ -78,7 +78,7 @@ absl::Status UcxTransport::CheckSend(const UcxEndpoint* endpoint, PeerId peer, s
 // fails, which tears the connection down from within, and the question is then neither sent nor in
 // the queue (wireup_ep.c, "pending_count == 0").
 void UcxTransport::StartSend(UcxEndpoint& endpoint, SendOperation* operation) {
-  const bool tcp = options_.fabric != UcxFabric::kShm;
+  const bool tcp = IsTcp(options_.fabric);
   ++endpoint.sends_under_way;
   ucs_status_ptr_t request = Post(endpoint, operation, tcp ? UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL : 0);
   if (tcp && UCS_PTR_RAW_STATUS(request) == UCS_ERR_NO_RESOURCE) {

@@ -23,7 +23,15 @@ constexpr int kProgressRounds = 32;
 
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
-  if (options.fabric != UcxFabric::kShm) {
+  if (options.fabric == UcxFabric::kRdma) {
+    return WithExitCode(
+        FromUcs(status,
+                absl::StrCat(what, options.net_devices.empty() ? "" : " on ", options.net_devices,
+                             " (`weir doctor` shows devices, ports and the limit on locked "
+                             "memory, ulimit -l)")),
+        ExitCode::kBadUsage);
+  }
+  if (IsTcp(options.fabric)) {
     if (options.loopback_only) {
       absl::StrAppend(&what, " on lo");
     } else if (!options.net_devices.empty()) {
@@ -115,7 +123,7 @@ std::string UcxTransport::address() const {
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
-  return UcxMemory::Create(context_, bytes, /*shared=*/options_.fabric != UcxFabric::kTcp);
+  return UcxMemory::Create(context_, bytes, /*shared=*/SharesMemory(options_.fabric));
 }
 
 absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
@@ -123,8 +131,8 @@ absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
                                                                 std::size_t bytes) {
   const UcxEndpoint* endpoint = Find(owner);
   if (endpoint == nullptr) return absl::NotFoundError("there is no such peer");
-  if (options_.fabric == UcxFabric::kTcp) {
-    return absl::UnavailableError("this side maps nothing over tcp");
+  if (!SharesMemory(options_.fabric)) {
+    return absl::UnavailableError("this side maps nothing over this fabric");
   }
   if (endpoint->handle == nullptr) {
     return absl::UnavailableError(absl::StrCat("the connection to ", endpoint->name, " is lost"));
