@@ -124,7 +124,7 @@ absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions&
   }
   if (!options.net_devices.empty()) {
     WEIR_RETURN_IF_ERROR(CheckNetDevices(options.net_devices));
-    if (options.loopback_only && options.fabric != UcxFabric::kShm && options.net_devices != "lo") {
+    if (options.loopback_only && IsTcp(options.fabric) && options.net_devices != "lo") {
       LogWarning(
           "every address of the cluster is of this host alone, so UCX's tcp uses lo and not ",
           options.net_devices, " (--net-devices)");
