@@ -412,8 +412,11 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   void ReturnOrphans() {
-    for (const SendSlab::Entry& orphan : std::exchange(orphans_, {})) {
-      shard_.OnBlockSent(orphan.worker, orphan.pin);
+    // Each makes room for a block that is owed, which is an orphan too, until none is.
+    while (!orphans_.empty()) {
+      for (const SendSlab::Entry& orphan : std::exchange(orphans_, {})) {
+        shard_.OnBlockSent(orphan.worker, orphan.pin);
+      }
     }
     for (std::uint64_t session : std::exchange(closing_, {})) {
       if (const Connection* connection = connections_.OfSession(session)) Close(*connection);

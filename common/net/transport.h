@@ -119,7 +119,8 @@ class Transport {
   virtual bool Progress(TransportEvents& events) = 0;
 
   /// Returns when there may be something for Progress to do, after Wake, or after `timeout`; maybe
-  /// earlier, so that the transport's own keepalive runs.
+  /// earlier, so that the transport's own keepalive runs, or at once, so that the owner polls for
+  /// a short while: who finds nothing to do just calls it again.
   virtual void Wait(absl::Duration timeout) = 0;
 
   /// Makes a current or the next Wait return. Any thread.

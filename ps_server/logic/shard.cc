@@ -38,7 +38,7 @@ Shard::Shard(const Layout& layout, const ShardOptions& options, BlockStore& stor
       output_(output),
       tickets_(options.start_step, options.max_steps, options.max_workers) {
   for (int i = 0; i < options.max_workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>());
+    workers_.push_back(std::make_unique<Worker>(options.pull_credits));
     workers_.back()->applied.resize(blocks().size());
   }
   waiting_.reserve(workers_.size());
@@ -61,7 +61,10 @@ void Shard::OnView(ViewNumber view, std::span<const LiveWorker> workers) {
     const auto now = std::ranges::find(workers, index, &LiveWorker::worker);
     const bool same =
         now != workers.end() && workers_[i]->live && now->incarnation == workers_[i]->incarnation;
-    if (same) continue;
+    if (same) {
+      RefuseOwed(index);
+      continue;
+    }
     if (workers_[i]->live) Fence(index);
     if (now != workers.end()) Admit(index, now->incarnation);
   }
@@ -74,7 +77,7 @@ void Shard::Admit(WorkerIndex index, Incarnation incarnation) {
     worker.live = true;  // against the contract; but what it pushed stays pushed
     return;
   }
-  Worker fresh;
+  Worker fresh(options_.pull_credits);
   fresh.live = true;
   fresh.fenced = worker.incarnation;
   fresh.incarnation = incarnation;
@@ -87,6 +90,7 @@ void Shard::Admit(WorkerIndex index, Incarnation incarnation) {
 void Shard::Fence(WorkerIndex index) {
   Worker& worker = *workers_[index.value()];
   worker.live = false;
+  worker.owed.Clear();
   StopWaiting(index);
   tickets_.GiveBack(index);
 }
@@ -225,18 +229,29 @@ void Shard::ServePull(WorkerIndex index, const wire::PullRequest& header) {
   Worker& worker = *workers_[index.value()];
   const std::size_t first = store_.position(BlockId(header.block()));
   for (BlockId block : blocks().subspan(first, header.count())) {
-    if (worker.blocks_being_sent >= options_.pull_credits) {
+    if (worker.blocks_being_sent < options_.pull_credits) {
+      ServeBlock(index, header, block);
+    } else if (!worker.owed.Add(header, block)) {
       RefusePull(index, header, block, wire::Code::Busy);
-      continue;
     }
-    ++worker.blocks_being_sent;
-    counters_.bytes_pulled.fetch_add(static_cast<std::uint64_t>(layout_.block(block).bytes()),
-                                     std::memory_order_relaxed);
-    const Version served = store_.version(block);
-    output_.SendBlock(index,
-                      wire::PullBlock(header.session(), header.request(), served.value(),
-                                      view_.value(), block.value(), wire::Code::Ok, 0, 0, 0),
-                      store_.Pin(block));
+  }
+}
+
+void Shard::ServeBlock(WorkerIndex index, const wire::PullRequest& header, BlockId block) {
+  ++workers_[index.value()]->blocks_being_sent;
+  counters_.bytes_pulled.fetch_add(static_cast<std::uint64_t>(layout_.block(block).bytes()),
+                                   std::memory_order_relaxed);
+  const Version served = store_.version(block);
+  output_.SendBlock(index,
+                    wire::PullBlock(header.session(), header.request(), served.value(),
+                                    view_.value(), block.value(), wire::Code::Ok, 0, 0, 0),
+                    store_.Pin(block));
+}
+
+// What is owed was asked for in the view that ends.
+void Shard::RefuseOwed(WorkerIndex index) {
+  while (const auto owed = workers_[index.value()]->owed.Take()) {
+    RefusePull(index, owed->request, owed->block, wire::Code::StaleView);
   }
 }
 
@@ -245,6 +260,7 @@ void Shard::OnBlockSent(WorkerIndex index, BlockPin pin) {
   assert(worker.blocks_being_sent > 0);
   --worker.blocks_being_sent;
   store_.Unpin(pin);
+  if (const auto owed = worker.owed.Take()) ServeBlock(index, owed->request, owed->block);
 }
 
 Shard::Snapshot Shard::BeginSnapshot() {

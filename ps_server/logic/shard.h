@@ -48,7 +48,7 @@ struct ShardOptions {
   Step max_steps;
   float learning_rate = 0.1F;
   int push_credits = 16;          ///< as told to the workers; the shard itself answers at once
-  int pull_credits = 16;          ///< blocks of one worker unanswered
+  int pull_credits = 16;          ///< blocks being read for one worker; as many more may be owed
   bool has_step_counter = false;  ///< exactly one shard has it: the first
 };
 
@@ -84,7 +84,7 @@ class Shard {
   void OnPull(WorkerIndex worker, const wire::PullRequest& header);
   void OnTicket(WorkerIndex worker, const wire::TicketRequest& header);
 
-  /// The bytes of a SendBlock were read (or its send failed).
+  /// The bytes of a SendBlock were read (or its send failed). Sends a block that is owed.
   void OnBlockSent(WorkerIndex worker, BlockPin pin);
 
   /// Hands out no more tickets: waiting and later requests are answered Finished.
@@ -120,6 +120,8 @@ class Shard {
 
   void RefusePull(WorkerIndex to, const wire::PullRequest& header, BlockId block, wire::Code code);
   void ServePull(WorkerIndex index, const wire::PullRequest& header);
+  void ServeBlock(WorkerIndex index, const wire::PullRequest& header, BlockId block);
+  void RefuseOwed(WorkerIndex index);
 
   void TakeTicketRequest(WorkerIndex index, const wire::TicketRequest& header);
   void CountCompleted(WorkerIndex index, Step step);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "ps_server/logic/owed_blocks.h"
 #include "ps_server/logic/shard.h"
 #include "schemas/data_generated.h"
 
@@ -15,6 +16,8 @@ enum class Shard::Standing { kWelcome, kStaleView, kFenced };
 
 /// What a shard knows of one worker index: the incarnation that the view names, and how far it is.
 struct Shard::Worker {
+  explicit Worker(int pull_credits) : owed(pull_credits) {}
+
   bool live = false;
   Incarnation incarnation;  ///< the live one, or the last
   Incarnation fenced;       ///< the one before it; 0: none
@@ -27,6 +30,7 @@ struct Shard::Worker {
   RequestId ticket_request;  ///< the highest seen; answered unless `waiting`
   wire::TicketReply ticket_reply;
   std::optional<wire::TicketRequest> waiting;
+  OwedBlocks owed;  ///< empty unless blocks_being_sent is all that the credits allow
 
   /// SendBlock without OnBlockSent; of all incarnations, since the pins are real whoever asked.
   int blocks_being_sent = 0;

@@ -34,8 +34,9 @@ struct UcxOptions {
   std::string port_range;
   /// How often an idle peer is checked; bounds how soon shm notices a dead process.
   absl::Duration keepalive = absl::Seconds(1);
-  /// How long Wait polls before it sleeps. Spinning pays when the core has nothing else to do.
-  absl::Duration spin = absl::ZeroDuration();
+  /// How long an owner without work polls, at most, before Wait lets it sleep; zero: not at all.
+  /// It polls less, or not, where that does not pay (SpinPolicy).
+  absl::Duration spin = absl::Microseconds(100);
 };
 
 }  // namespace weir::net

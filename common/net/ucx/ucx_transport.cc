@@ -172,6 +172,7 @@ bool UcxTransport::Progress(TransportEvents& events) {
   any |= ReportSends(events);
   any |= ReportDowns(events);
   any |= CloseEndpoints();
+  if (any) waiter_.OnWork();
   return any;
 }
 

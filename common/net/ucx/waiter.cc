@@ -1,6 +1,7 @@
 #include "common/net/ucx/waiter.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -16,6 +17,14 @@
 #include "common/net/ucx/status.h"
 
 namespace weir::net {
+namespace {
+
+// Long beside a poll and a yield, which take a microsecond, short beside what a sleep costs.
+constexpr absl::Duration kYieldEvery = absl::Microseconds(10);
+// A yield that took this long gave the core to somebody.
+constexpr absl::Duration kHeldUp = absl::Microseconds(50);
+
+}  // namespace
 
 absl::StatusOr<UcxWaiter> UcxWaiter::Create(ucp_worker_h worker, absl::Duration spin) {
   int worker_fd = -1;
@@ -30,33 +39,58 @@ absl::StatusOr<UcxWaiter> UcxWaiter::Create(ucp_worker_h worker, absl::Duration 
 }
 
 void UcxWaiter::Wait(absl::Duration timeout) {
-  const absl::Duration sleep = std::clamp(timeout, absl::ZeroDuration(), kLongestSleep);
-  if (spin_ > absl::ZeroDuration()) {
-    const absl::Time end = MonotonicNow() + std::min(spin_, sleep);
-    do {
-      if (ucp_worker_arm(worker_) != UCS_OK || Poll(absl::ZeroDuration())) return;
-    } while (MonotonicNow() < end);
+  const absl::Time now = MonotonicNow();
+  if (!waiting_.has_value()) {
+    const absl::Time spin_until = now + policy_.SpinAt(now);
+    waiting_ = Waiting{.began = now,
+                       .returned = now,
+                       .polls = spin_until > now,
+                       .spin_until = spin_until,
+                       .next_yield = now + kYieldEvery};
   }
+  if (now < waiting_->spin_until) {
+    waiting_->returned = now;
+    if (now >= waiting_->next_yield) Yield(now);
+    return;
+  }
+  Sleep(std::clamp(timeout, absl::ZeroDuration(), kLongestSleep));
+  waiting_->returned = MonotonicNow();
+}
+
+// A core that nobody else wants comes back from this within a microsecond.
+void UcxWaiter::Yield(absl::Time now) {
+  sched_yield();
+  const absl::Time back = MonotonicNow();
+  waiting_->returned = back;
+  waiting_->next_yield = back + kYieldEvery;
+  if (back - now < kHeldUp) return;
+  policy_.OnCompetition(back);
+  waiting_->spin_until = back;
+}
+
+void UcxWaiter::OnWork() {
+  if (!waiting_.has_value()) return;
+  // Not the time now: the work has been done meanwhile.
+  policy_.OnWaitEnd(waiting_->returned, waiting_->returned - waiting_->began, waiting_->polls);
+  waiting_.reset();
+}
+
+void UcxWaiter::Sleep(absl::Duration timeout) {
   // Not armed: something came in since the last Progress.
-  if (ucp_worker_arm(worker_) == UCS_OK) Poll(sleep);
+  if (ucp_worker_arm(worker_) != UCS_OK) return;
+  std::array<pollfd, 2> polled = {pollfd{worker_fd_, POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
+  const timespec limit = absl::ToTimespec(timeout);
+  if (ppoll(polled.data(), polled.size(), &limit, nullptr) <= 0) return;
+  if ((polled[1].revents & POLLIN) != 0) {
+    std::uint64_t rings = 0;
+    [[maybe_unused]] const ssize_t got = read(bell_.get(), &rings, sizeof(rings));
+  }
 }
 
 void UcxWaiter::Ring() {
   const std::uint64_t one = 1;
   // Full means that it rings already.
   [[maybe_unused]] const ssize_t written = write(bell_.get(), &one, sizeof(one));
-}
-
-// True when the worker or the bell has something; the bell is then silent again.
-bool UcxWaiter::Poll(absl::Duration timeout) {
-  std::array<pollfd, 2> polled = {pollfd{worker_fd_, POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
-  const timespec limit = absl::ToTimespec(timeout);
-  if (ppoll(polled.data(), polled.size(), &limit, nullptr) <= 0) return false;
-  if ((polled[1].revents & POLLIN) != 0) {
-    std::uint64_t rings = 0;
-    [[maybe_unused]] const ssize_t got = read(bell_.get(), &rings, sizeof(rings));
-  }
-  return true;
 }
 
 }  // namespace weir::net

@@ -2,35 +2,57 @@
 
 #include <ucp/api/ucp.h>
 
+#include <optional>
+#include <utility>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/unique_fd.h"
+#include "common/net/spin_policy.h"
 
 namespace weir::net {
 
-/// Sleeps until a UCP worker has something to do or somebody rings.
+/// Sleeps until a UCP worker has something to do or somebody rings; before it sleeps, it may let
+/// its caller poll for a while (SpinPolicy).
+///
+/// Polling is the caller's own loop: Wait returns at once, and the caller, who finds nothing to do,
+/// comes again. So nothing is armed and no system call is made but the worker's own, and the caller
+/// sees what else it waits for. To be told when to stop, a waiter must hear of all work: OnWork.
+/// Threads: those of Transport, whose owner thread calls all but Ring.
 class UcxWaiter {
  public:
   /// The longest sleep, so that UCX's keepalive and its stalled wake-ups get their turn.
   static constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
-  /// `worker` (with wake-up) must outlive the waiter.
+  /// `worker` (with wake-up) must outlive the waiter. `spin`: the longest that a wait polls.
   static absl::StatusOr<UcxWaiter> Create(ucp_worker_h worker, absl::Duration spin);
 
-  /// Owner's thread.
   void Wait(absl::Duration timeout);
+  /// There was something to do since the last Wait.
+  void OnWork();
   /// Any thread.
   void Ring();
 
  private:
+  /// One wait, from the first call that found nothing to do until there is work.
+  struct Waiting {
+    absl::Time began;
+    absl::Time returned;  // from the last call
+    bool polls = false;   // at first, anyway
+    absl::Time spin_until;
+    absl::Time next_yield;
+  };
+
   UcxWaiter(ucp_worker_h worker, int worker_fd, UniqueFd bell, absl::Duration spin)
-      : worker_(worker), worker_fd_(worker_fd), bell_(std::move(bell)), spin_(spin) {}
-  bool Poll(absl::Duration timeout);
+      : worker_(worker), worker_fd_(worker_fd), bell_(std::move(bell)), policy_(spin) {}
+  void Yield(absl::Time now);
+  void Sleep(absl::Duration timeout);
 
   ucp_worker_h worker_;
   int worker_fd_;  // the worker's own
   UniqueFd bell_;
-  absl::Duration spin_;
+  SpinPolicy policy_;
+  std::optional<Waiting> waiting_;
 };
 
 }  // namespace weir::net

@@ -184,17 +184,67 @@ TEST_F(ShardTest, ServesAPullFromOneVersionWhilePushesGoOn) {
   EXPECT_EQ(counters_.bytes_pulled.load(), 16U);
 }
 
-TEST_F(ShardTest, IsBusyBeyondThePullCreditsUntilABlockWasSent) {
+// As a worker does whose block has arrived before the fabric tells the shard that it was read.
+TEST_F(ShardTest, OwesWhatIsAskedForBeyondThePullCreditsUntilABlockWasSent) {
   Pull(1, 1);
   Pull(1, 2);
   Pull(1, 3);
   ASSERT_EQ(output_.blocks.size(), 2U);
-  ASSERT_EQ(output_.refusals.size(), 1U);
-  EXPECT_EQ(output_.refusals[0].code(), wire::Code::Busy);
-  EXPECT_EQ(output_.refusals[0].request(), 3U);
+  EXPECT_TRUE(output_.refusals.empty());
+  EXPECT_EQ(counters_.bytes_pulled.load(), 32U);
+  Send({});
   shard_.OnBlockSent(WorkerIndex(0), output_.blocks[0].pin);
-  Pull(1, 3);
+  ASSERT_EQ(output_.blocks.size(), 3U);
+  EXPECT_EQ(output_.blocks[2].header.request(), 3U);
+  EXPECT_EQ(output_.blocks[2].header.version(), 1U) << "as it is when it is sent";
+  shard_.OnBlockSent(WorkerIndex(0), output_.blocks[1].pin);
   EXPECT_EQ(output_.blocks.size(), 3U);
+}
+
+TEST_F(ShardTest, OwesABlockOnceHoweverOftenItIsAskedFor) {
+  Pull(1, 1);
+  Pull(1, 2);
+  for (int i = 0; i < 100; ++i) Pull(1, 3);
+  EXPECT_TRUE(output_.refusals.empty());
+  for (std::size_t i = 0; i < output_.blocks.size(); ++i) {
+    shard_.OnBlockSent(WorkerIndex(0), output_.blocks[i].pin);
+  }
+  EXPECT_EQ(output_.blocks.size(), 3U);
+  EXPECT_EQ(store_.free_spares(), 1);
+}
+
+TEST_F(ShardTest, OwesNothingOfAnEarlierPull) {
+  for (std::uint64_t request : {1U, 2U, 4U, 3U, 5U, 4U}) Pull(1, request);
+  EXPECT_TRUE(output_.refusals.empty());
+  for (std::size_t i = 0; i < output_.blocks.size(); ++i) {
+    shard_.OnBlockSent(WorkerIndex(0), output_.blocks[i].pin);
+  }
+  ASSERT_EQ(output_.blocks.size(), 3U);
+  EXPECT_EQ(output_.blocks[2].header.request(), 5U);
+}
+
+TEST_F(ShardTest, WhatIsOwedEndsWithItsView) {
+  for (std::uint64_t request : {1U, 2U, 3U}) Pull(1, request);
+  View(2, {0, 1, 2});
+  ASSERT_EQ(output_.refusals.size(), 1U);
+  EXPECT_EQ(output_.refusals[0].code(), wire::Code::StaleView);
+  EXPECT_EQ(output_.refusals[0].request(), 3U);
+  EXPECT_EQ(output_.refusals[0].view(), 2U);
+  shard_.OnBlockSent(WorkerIndex(0), output_.blocks[0].pin);
+  EXPECT_EQ(output_.blocks.size(), 2U);
+}
+
+TEST_F(ShardTest, WhatIsOwedEndsWithItsWorker) {
+  for (std::uint64_t request : {1U, 2U, 3U}) Pull(1, request);
+  View(2, {1, 2});
+  shard_.OnView(ViewNumber(3), std::vector<LiveWorker>{{WorkerIndex(0), Incarnation(900)}});
+  EXPECT_TRUE(output_.refusals.empty());
+  // What is being read for the one before still counts.
+  Pull(1, 1, 3, 900);
+  EXPECT_EQ(output_.blocks.size(), 2U);
+  shard_.OnBlockSent(WorkerIndex(0), output_.blocks[0].pin);
+  ASSERT_EQ(output_.blocks.size(), 3U);
+  EXPECT_EQ(output_.blocks[2].header.view(), 3U);
 }
 
 TEST_F(ShardTest, RefusesPullsThatMakeNoSense) {
@@ -241,11 +291,11 @@ TEST_F(ShardTest, ASnapshotKeepsItsCut) {
   EXPECT_EQ(store_.free_spares(), 1);
 }
 
-// Three blocks on one shard: pushes of several blocks.
+// Five blocks on one shard: pushes and pulls of several blocks.
 class ManyBlocksTest : public ::testing::Test {
  protected:
   ManyBlocksTest()
-      : layout_(MakeLayout({4, 4, 4}, 1)),
+      : layout_(MakeLayout({4, 4, 4, 4, 4}, 1)),
         memory_(BlockStore::BytesNeeded(layout_, ShardIndex(0), 0)),
         store_(layout_, ShardIndex(0), 0, memory_.bytes()),
         counters_(1),
@@ -297,14 +347,18 @@ TEST_F(ManyBlocksTest, ALateBlockOfAnAbandonedPushIsNeitherAppliedNorAcknowledge
   EXPECT_EQ(store_.version(BlockId(1)), Version(0));
 }
 
-TEST_F(ManyBlocksTest, APullServesARunInOrderAndIsBusyForTheRest) {
-  shard_.OnPull(WorkerIndex(0), wire::PullRequest(1, 5, 1, 1, 0, 3, 0, 0));
-  ASSERT_EQ(output_.blocks.size(), 2U);
-  EXPECT_EQ(output_.blocks[0].header.block(), 0U);
-  EXPECT_EQ(output_.blocks[1].header.block(), 1U);
+// Two at once by its credits, two more one by one, and no more than these are remembered.
+TEST_F(ManyBlocksTest, APullServesARunInOrderAndIsBusyForWhatIsBeyondTwiceTheCredits) {
+  shard_.OnPull(WorkerIndex(0), wire::PullRequest(1, 5, 1, 1, 0, 5, 0, 0));
+  EXPECT_EQ(output_.blocks.size(), 2U);
   ASSERT_EQ(output_.refusals.size(), 1U);
-  EXPECT_EQ(output_.refusals[0].block(), 2U);
+  EXPECT_EQ(output_.refusals[0].block(), 4U);
   EXPECT_EQ(output_.refusals[0].code(), wire::Code::Busy);
+  for (std::size_t i = 0; i < output_.blocks.size(); ++i) {
+    shard_.OnBlockSent(WorkerIndex(0), output_.blocks[i].pin);
+  }
+  ASSERT_EQ(output_.blocks.size(), 4U);
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(output_.blocks[i].header.block(), i);
 }
 
 TEST(EmptyShardTest, IsAFullMemberThatHoldsNothing) {
