@@ -86,7 +86,7 @@ std::vector<Check> Examine(const TfConfig& config, std::span<const std::string> 
   std::vector<Check> checks =
       ExamineApart("UCX", kDriverLimit, [&] { return ExamineUcx(files, variables); });
   Append(checks, ExamineApart("RDMA", kDriverLimit,
-                              [&] { return CheckRdma(LookAtRdma(), KernelRdmaDevices(files)); }));
+                              [&] { return CheckRdma(net::LookAtRdma(), KernelRdmaDevices(files)); }));
   Append(checks, ExamineMemory(files));
   Append(checks, ExamineLimits(files, config));
   Append(checks, ExamineProcessors(files));

@@ -2,11 +2,16 @@
 
 #include <vector>
 
+#include "common/net/verbs/devices.h"
 #include "doctor/check.h"
 #include "doctor/host_files.h"
-#include "doctor/rdma.h"
 
 namespace weir::doctor {
+
+using net::RdmaDevice;
+using net::RdmaGid;
+using net::RdmaPort;
+using net::RdmaView;
 
 /// The devices that the kernel has, by name, whether or not this process may open them.
 std::vector<std::string> KernelRdmaDevices(const HostFiles& files);

@@ -26,6 +26,7 @@
 #include "runtime/member_logs.h"
 #include "runtime/progress_display.h"
 #include "runtime/role_setup.h"
+#include "runtime/rdma_room.h"
 #include "runtime/shared_memory_room.h"
 #include "runtime/stop_signal.h"
 #include "runtime/tagged_output.h"
@@ -83,6 +84,7 @@ class LocalCluster {
     WEIR_ASSIGN_OR_RETURN(tls_, LoadTls(arguments_.job));
     if (arguments_.job.transport == TransportChoice::kShm)
       WEIR_RETURN_IF_ERROR(CheckSharedMemoryRoom(arguments_.ps + arguments_.workers));
+    WEIR_RETURN_IF_ERROR(CheckRdmaRoom(arguments_.job));
     if (arguments_.job.model_dir.empty()) {
       WEIR_ASSIGN_OR_RETURN(arguments_.job.model_dir, FreshFolder("weir-model-XXXXXX"));
     }

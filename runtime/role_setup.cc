@@ -14,6 +14,7 @@
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
+#include "runtime/rdma_room.h"
 #include "runtime/shared_memory_room.h"
 #include "runtime/stop_signal.h"
 #include "weir/exit_code.h"
@@ -110,6 +111,10 @@ net::UcxFabric FabricOf(const RoleSetup& setup) {
   switch (setup.options.transport) {
     case TransportChoice::kAuto:
       return net::UcxFabric::kTcpMapped;
+    case TransportChoice::kRequireRdma:
+      return net::UcxFabric::kRdmaMapped;
+    case TransportChoice::kRdma:
+      return net::UcxFabric::kRdma;
     case TransportChoice::kTcp:
       return net::UcxFabric::kTcp;
     case TransportChoice::kShm:
@@ -121,14 +126,26 @@ net::UcxFabric FabricOf(const RoleSetup& setup) {
 }  // namespace
 
 std::string TransportKind(const RoleSetup& setup) {
-  return FabricOf(setup) == net::UcxFabric::kShm ? "ucx shm" : "ucx tcp";
+  switch (FabricOf(setup)) {
+    case net::UcxFabric::kTcp:
+    case net::UcxFabric::kTcpMapped:
+      return "ucx tcp";
+    case net::UcxFabric::kShm:
+      return "ucx shm";
+    case net::UcxFabric::kRdma:
+    case net::UcxFabric::kRdmaMapped:
+      return "ucx rdma";
+  }
+  return "ucx tcp";
 }
 
 Mapping MappingOf(const RoleSetup& setup) {
   switch (setup.options.transport) {
     case TransportChoice::kAuto:
+    case TransportChoice::kRequireRdma:
       return Mapping::kWhereItWorks;
     case TransportChoice::kTcp:
+    case TransportChoice::kRdma:
       return Mapping::kNever;
     case TransportChoice::kShm:
       return Mapping::kRequired;
@@ -140,6 +157,7 @@ absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup&
   net::UcxOptions options;
   options.fabric = FabricOf(setup);
   if (options.fabric == net::UcxFabric::kShm) WEIR_RETURN_IF_ERROR(CheckSharedMemoryRoom(1));
+  WEIR_RETURN_IF_ERROR(CheckRdmaRoom(setup.options));
   options.loopback_only = setup.cluster.loopback_only;
   options.net_devices = setup.options.net_devices;
   options.port_range = setup.options.ucx_port_range;

@@ -59,7 +59,7 @@ int WorkerIndexBound(const ClusterSpec& cluster);
 /// This worker's rank among the listed ones: its share of the data.
 int WorkerRank(const ClusterSpec& cluster, int worker_index);
 
-/// What CreateTransport makes, for a worker and a ps to compare: "ucx tcp", "ucx shm".
+/// What CreateTransport makes, for a worker and a ps to compare: "ucx tcp", "ucx shm", "ucx rdma".
 std::string TransportKind(const RoleSetup& setup);
 
 /// Whether a worker is to map the memory of the ps on its host.

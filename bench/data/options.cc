@@ -23,7 +23,7 @@ FlagTable Flags(DataBenchOptions& options) {
   FlagTable table = {
       {"--sizes", "LIST", "bytes of a tensor, as in 8,64k,1m: one row an operation and size",
        SizesValue(options.sizes)},
-      {"--transport", "auto|tcp|shm", "how pushes and pulls travel",
+      {"--transport", "auto|require-rdma|rdma|tcp|shm", "how pushes and pulls travel",
        TransportValue(options.transport)},
       {"--ps", "N", "parameter servers, a process each", IntegerIn(options.ps, 1, kMostTasks)},
       {"--workers", "N", "workers, a process each", IntegerIn(options.workers, 1, kMostTasks)},

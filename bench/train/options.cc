@@ -36,7 +36,7 @@ FlagTable TrainFlags(TrainBenchOptions& options, Lists& lists) {
        PositiveNumber(options.learning_rate)},
       {"--seed", "N", "of first values and shuffling",
        IntegerIn(options.seed, 0, std::numeric_limits<std::uint64_t>::max())},
-      {"--transport", "auto|tcp|shm", "how pushes and pulls travel",
+      {"--transport", "auto|require-rdma|rdma|tcp|shm", "how pushes and pulls travel",
        TransportValue(options.transport)},
       {"--data-dir", "DIR", "where the data is", Text(options.data_dir), "the job's own"},
       {"--cpus", "LIST", "workers are pinned to these in turn, then ps",

@@ -50,6 +50,10 @@ std::string TransportName(TransportChoice choice) {
   switch (choice) {
     case TransportChoice::kAuto:
       return "auto";
+    case TransportChoice::kRequireRdma:
+      return "require-rdma";
+    case TransportChoice::kRdma:
+      return "rdma";
     case TransportChoice::kTcp:
       return "tcp";
     case TransportChoice::kShm:
@@ -59,17 +63,15 @@ std::string TransportName(TransportChoice choice) {
 }
 
 absl::Status SetTransport(absl::string_view text, TransportChoice& target) {
-  if (text == "rdma" || text == "require-rdma")
-    return Mistake(absl::StrCat(text, " is ", kMissing,
-                                ": it has no RDMA path and does not fall back to another; write "
-                                "auto, tcp or shm"));
   for (const TransportChoice choice :
-       {TransportChoice::kAuto, TransportChoice::kTcp, TransportChoice::kShm}) {
+       {TransportChoice::kAuto, TransportChoice::kRequireRdma, TransportChoice::kRdma,
+        TransportChoice::kTcp, TransportChoice::kShm}) {
     if (text != TransportName(choice)) continue;
     target = choice;
     return absl::OkStatus();
   }
-  return Mistake(absl::StrCat(Quoted(text), " is not a transport; write auto, tcp or shm"));
+  return Mistake(absl::StrCat(Quoted(text),
+                              " is not a transport; write auto, require-rdma, rdma, tcp or shm"));
 }
 
 absl::string_view FormatName(LogFormat format) {

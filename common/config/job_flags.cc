@@ -54,7 +54,7 @@ FlagTable SavingFlags(JobOptions& job) {
 
 FlagTable NetworkFlags(JobOptions& job) {
   return {
-      {"--transport", "auto|tcp|shm",
+      {"--transport", "auto|require-rdma|rdma|tcp|shm",
        "how pushes and pulls travel; auto: tcp, pulls on one host from mapped memory",
        TransportValue(job.transport)},
       {"--net-devices", "LIST", "network devices for UCX, with commas between",

@@ -10,7 +10,7 @@
 namespace weir {
 
 /// Transport as asked for with --transport (docs/configuration.md).
-enum class TransportChoice { kAuto, kTcp, kShm };
+enum class TransportChoice { kAuto, kRequireRdma, kRdma, kTcp, kShm };
 
 /// Everything that `weir run` and `weir local` are told about a job; each field is a row of the
 /// options table (common/config/job_flags.cc), which gives its flag, default, limits and help.

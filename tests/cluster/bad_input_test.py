@@ -131,9 +131,13 @@ class ConfigurationTest(harness.ClusterTest):
         self.assertIn("--batch-size", self.refused(2, "local", "--batch-sise", "3"))
         self.assertIn("local", self.refused(2, "locl"))
         self.assertIn("not in this version", self.refused(2, "local", "--mode", "sync:2"))
-        self.refused(2, "local", "--transport", "rdma")
-        self.refused(2, "local", "--transport", "require-rdma")
         self.refused(2, "bench")
+
+    @unittest.skipIf(os.path.isdir("/sys/class/infiniband") and os.listdir("/sys/class/infiniband"), "this host has an RDMA device")
+    def test_rdma_without_a_device(self):
+        for transport in ("rdma", "require-rdma"):
+            text = self.refused(2, "local", "--transport", transport)
+            self.assertIn(f"--transport {transport}: this host has no RDMA device", text)
 
     def test_address_in_use(self):
         spec = harness.cluster_of()

@@ -82,7 +82,7 @@ class BenchTest(harness.ClusterTest):
 
     def test_bad_arguments(self):
         for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
-                                 (("latency", "--transport", "rdma"), "not in this version"),
+                                 (("latency", "--transport", "udp"), "is not a transport"),
                                  (("latency", "--cluster", "localhost:1"), "not in this version"),
                                  (("latency", "--window", "2"), "--window"),
                                  (("latency", "--cpus", "1000"), "CPU 1000"),

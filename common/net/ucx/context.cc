@@ -40,7 +40,7 @@ std::vector<Setting> SettingsOf(const UcxOptions& options) {
     settings.push_back({"MM_ERROR_HANDLING", "y"});
     // The whole connection first, then data.
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
-  } else if (options.fabric == UcxFabric::kRdma) {
+  } else if (IsRdma(options.fabric)) {
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
     if (!options.net_devices.empty()) settings.push_back({"NET_DEVICES", options.net_devices});
   } else {
@@ -113,6 +113,8 @@ absl::string_view TransportsOf(UcxFabric fabric) {
     case UcxFabric::kRdma:
       // Whichever of rc_mlx5 and rc_verbs the device has, and ud to connect them with.
       return "rc";
+    case UcxFabric::kRdmaMapped:
+      return "rc,sysv";
   }
   return "tcp";
 }

@@ -7,26 +7,32 @@
 namespace weir::net {
 
 enum class UcxFabric {
-  kTcp,        ///< messages over tcp; memory is private
-  kTcpMapped,  ///< messages over tcp; memory lies in SysV segments, where that works, to be mapped
-  kShm,        ///< messages over shared memory; memory as with kTcpMapped
-  kRdma,       ///< messages over an RDMA device (rc), loopback through it too; no shared memory
+  kTcp,         ///< messages over tcp; memory is private
+  kTcpMapped,   ///< messages over tcp; memory lies in SysV segments, where that works, to be mapped
+  kShm,         ///< messages over shared memory; memory as with kTcpMapped
+  kRdma,        ///< messages over an RDMA device, also to peers on this host; memory is private
+  kRdmaMapped,  ///< the same; memory as with kTcpMapped
 };
 
 inline bool IsTcp(UcxFabric fabric) {
   return fabric == UcxFabric::kTcp || fabric == UcxFabric::kTcpMapped;
 }
+inline bool IsRdma(UcxFabric fabric) {
+  return fabric == UcxFabric::kRdma || fabric == UcxFabric::kRdmaMapped;
+}
+
 /// Whether memory is shared, to be mapped.
 inline bool SharesMemory(UcxFabric fabric) {
-  return fabric == UcxFabric::kTcpMapped || fabric == UcxFabric::kShm;
+  return fabric == UcxFabric::kTcpMapped || fabric == UcxFabric::kShm ||
+         fabric == UcxFabric::kRdmaMapped;
 }
 
 /// How to set up one UCX transport. Where the user has set the UCX_ variable of a setting in the
 /// environment, that wins.
 struct UcxOptions {
   UcxFabric fabric = UcxFabric::kTcp;
-  /// Use the loopback device only, whatever `net_devices` says (a cluster on one host). kRdma has
-  /// no such device, and takes what `net_devices` says.
+  /// Use the loopback device only, whatever `net_devices` says (a cluster on one host). RDMA
+  /// has no such device, and takes what `net_devices` says.
   bool loopback_only = false;
   /// UCX_NET_DEVICES: "eth0,eth1", "mlx5_0:1"; empty lets UCX choose.
   std::string net_devices;

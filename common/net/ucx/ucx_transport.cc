@@ -23,7 +23,7 @@ constexpr int kProgressRounds = 32;
 
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
-  if (options.fabric == UcxFabric::kRdma) {
+  if (IsRdma(options.fabric)) {
     return WithExitCode(
         FromUcs(status,
                 absl::StrCat(what, options.net_devices.empty() ? "" : " on ", options.net_devices,

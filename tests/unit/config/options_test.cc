@@ -179,9 +179,8 @@ TEST(ParseRunTest, SaysWhatIsWrong) {
       {{"--ucx-port-range", "0-5"}, "--ucx-port-range: \"0-5\" is not a range of ports"},
       {{"--ucx-port-range", "1-65536"}, "--ucx-port-range: \"1-65536\" is not a range"},
       {{"--net-devices", "a,,b"}, "--net-devices: \"a,,b\" is not a list of devices"},
-      {{"--transport", "udp"}, "--transport: \"udp\" is not a transport; write auto, tcp or shm"},
-      {{"--transport", "rdma"}, "--transport: rdma is not in this version: it has no RDMA path"},
-      {{"--transport=require-rdma"}, "--transport: require-rdma is not in this version"},
+      {{"--transport", "udp"}, "--transport: \"udp\" is not a transport; write auto, "
+       "require-rdma, rdma, tcp or shm"},
       {{"--mode", "bounded:0"}, "--mode: bounded:0 is not in this version"},
       {{"--mode", "sync:2"}, "--mode: sync:2 is not in this version"},
       {{"--mode", "sync:0"}, "--mode: \"sync:0\" is not a mode; write async, bounded:S"},

@@ -89,14 +89,5 @@ TEST(KernelRdmaTest, ReadsTheClass) {
   EXPECT_TRUE(KernelHasActivePort(host.files()));
 }
 
-TEST(PortRateTest, WidthTimesSpeed) {
-  EXPECT_EQ(PortGigabits(2, 32), 100);   // 4X EDR
-  EXPECT_EQ(PortGigabits(2, 64), 200);   // 4X HDR
-  EXPECT_EQ(PortGigabits(1, 32), 25);    // RoCE
-  EXPECT_EQ(PortGigabits(16, 64), 100);  // 2X HDR
-  EXPECT_EQ(PortGigabits(2, 3), 0);
-  EXPECT_EQ(PortGigabits(3, 32), 0);
-}
-
 }  // namespace
 }  // namespace weir::doctor

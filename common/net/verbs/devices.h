@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::doctor {
+namespace weir::net {
 
 struct RdmaGid {
   std::uint32_t index = 0;
@@ -34,10 +34,10 @@ struct RdmaView {
   std::vector<RdmaDevice> devices;
 };
 
-/// Opens every device in turn, and closes it. A driver may hang or crash: call it apart (apart.h).
+/// Opens every device in turn, and closes it. A driver may hang or crash: doctor calls it apart.
 RdmaView LookAtRdma();
 
 /// Of a port's encoded width and speed (ibv_port_attr); 0 for codes that are not known.
 double PortGigabits(std::uint8_t width, std::uint8_t speed);
 
-}  // namespace weir::doctor
+}  // namespace weir::net

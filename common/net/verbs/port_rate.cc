@@ -1,6 +1,6 @@
-#include "doctor/rdma.h"
+#include "common/net/verbs/devices.h"
 
-namespace weir::doctor {
+namespace weir::net {
 namespace {
 
 int LanesOf(std::uint8_t width) {
@@ -49,4 +49,4 @@ double PortGigabits(std::uint8_t width, std::uint8_t speed) {
   return LanesOf(width) * SpeedOf(speed);
 }
 
-}  // namespace weir::doctor
+}  // namespace weir::net

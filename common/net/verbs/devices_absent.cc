@@ -1,8 +1,8 @@
 // LookAtRdma where the build has no libibverbs.
-#include "doctor/rdma.h"
+#include "common/net/verbs/devices.h"
 
-namespace weir::doctor {
+namespace weir::net {
 
 RdmaView LookAtRdma() { return {}; }
 
-}  // namespace weir::doctor
+}  // namespace weir::net

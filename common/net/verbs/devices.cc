@@ -1,4 +1,6 @@
 // LookAtRdma where the build has libibverbs.
+#include "common/net/verbs/devices.h"
+
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <net/if.h>
@@ -9,9 +11,7 @@
 #include <span>
 #include <system_error>
 
-#include "doctor/rdma.h"
-
-namespace weir::doctor {
+namespace weir::net {
 namespace {
 
 // A device has a few GIDs for each address of its interface; more than these help nobody.
@@ -104,4 +104,4 @@ RdmaView LookAtRdma() {
   return view;
 }
 
-}  // namespace weir::doctor
+}  // namespace weir::net

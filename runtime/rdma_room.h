@@ -1,0 +1,12 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "common/config/job_options.h"
+
+namespace weir {
+
+/// Whether this host can do what `options.transport` asks of an RDMA device; Ok where it asks for
+/// none. Errors (exit 2) name what is missing: a device, an active port, memory that may be locked.
+absl::Status CheckRdmaRoom(const JobOptions& options);
+
+}  // namespace weir
