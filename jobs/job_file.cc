@@ -24,7 +24,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr JsonLimits kLimits{.bytes = 1 << 20, .depth = 8};
+// A hundred thousand tensors with long names.
+constexpr JsonLimits kLimits{.bytes = 16 << 20, .depth = 8};
 constexpr char kInstead[] = R"(write {"name": ..., "max_steps": N, "tensors": [...]})";
 // Beyond 2^53 a reader that keeps numbers as doubles would see another one.
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 53U;

@@ -8,6 +8,7 @@
 #include "common/base/ids.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/model/tensor_name.h"
 #include "runtime/client_setup.h"
 #include "runtime/worker_member.h"
 #include "weir/exit_code.h"
@@ -50,7 +51,7 @@ std::span<const float> Parameters::operator[](std::size_t tensor) const {
 absl::StatusOr<std::span<float>> Parameters::Named(const std::string& name) {
   const auto found = std::ranges::find(impl_->names, name);
   if (found == impl_->names.end()) {
-    return absl::NotFoundError(absl::StrCat("there is no tensor '", name, "'"));
+    return absl::NotFoundError(absl::StrCat("there is no tensor ", QuotedName(name)));
   }
   return (*this)[static_cast<std::size_t>(found - impl_->names.begin())];
 }

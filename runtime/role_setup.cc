@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/checksum.h"
@@ -61,7 +62,8 @@ std::string DescribeLayout(const Layout& layout) {
   std::string text;
   const auto tensors = layout.tensors();
   for (const TensorSpec& tensor : tensors.first(std::min(kShown, tensors.size()))) {
-    absl::StrAppend(&text, tensor.name, " [", absl::StrJoin(tensor.shape, ", "), "], ");
+    absl::StrAppend(&text, absl::Utf8SafeCHexEscape(tensor.name), " [",
+                    absl::StrJoin(tensor.shape, ", "), "], ");
   }
   if (tensors.size() > kShown) absl::StrAppend(&text, tensors.size() - kShown, " more, ");
   return absl::StrCat(text, layout.shards(), " ps");

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/model_match.h"
 #include "common/checkpoint/shard_file_entries.h"
+#include "common/model/tensor_name.h"
 #include "weir/exit_code.h"
 
 namespace weir {
@@ -89,8 +90,8 @@ absl::Status CheckpointReader::ReadRange(absl::string_view tensor, std::int64_t 
                                          std::span<float> out) {
   const auto found = index_.find(tensor);
   if (found == index_.end()) {
-    return BadData(
-        absl::NotFoundError(absl::StrCat("checkpoint ", path_, " has no tensor '", tensor, "'")));
+    return BadData(absl::NotFoundError(
+        absl::StrCat("checkpoint ", path_, " has no tensor ", QuotedName(tensor))));
   }
   return ReadRange(found->second, offset, out);
 }
@@ -105,8 +106,8 @@ absl::Status CheckpointReader::ReadRange(std::size_t tensor, std::int64_t offset
   const auto count = static_cast<std::int64_t>(out.size());
   if (offset < 0 || offset > total || count > total - offset) {
     return BadData(absl::InvalidArgumentError(
-        absl::StrCat("checkpoint ", path_, ": ", count, " elements at ", offset, " of tensor '",
-                     manifest_->tensors[tensor].name, "', which has ", total)));
+        absl::StrCat("checkpoint ", path_, ": ", count, " elements at ", offset, " of tensor ",
+                     QuotedName(manifest_->tensors[tensor].name), ", which has ", total)));
   }
   std::vector<Piece>& pieces = pieces_[tensor];
   auto piece = std::ranges::upper_bound(pieces, offset, {}, &Piece::offset);
@@ -159,10 +160,10 @@ absl::Status CheckpointReader::CheckSum(std::size_t tensor, Piece& piece,
   piece.verified = found == piece.checksum;
   if (piece.verified) return absl::OkStatus();
   const std::string& name = manifest_->tensors[tensor].name;
-  return Corrupt(files_[piece.file].path, ": tensor '", name, "', elements ", piece.offset, " to ",
-                 piece.offset + piece.elements - 1, ": wrong checksum: expected ",
-                 absl::Hex(piece.checksum, absl::kZeroPad16), ", found ",
-                 absl::Hex(found, absl::kZeroPad16));
+  return Corrupt(files_[piece.file].path, ": tensor ", QuotedName(name), ", elements ",
+                 piece.offset, " to ", piece.offset + piece.elements - 1,
+                 ": wrong checksum: expected ", absl::Hex(piece.checksum, absl::kZeroPad16),
+                 ", found ", absl::Hex(found, absl::kZeroPad16));
 }
 
 absl::Status CheckpointReader::VerifyAll() {

@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/model/tensor_name.h"
 
 namespace weir {
 namespace {
@@ -66,16 +67,18 @@ class EntryCheck {
   absl::Status AddEntry(const std::string& file, const ManifestEntry& entry) {
     const auto found = index_.find(entry.tensor);
     if (found == index_.end()) {
-      return Bad("file ", file, ": an entry of tensor '", entry.tensor, "', which is not listed");
+      return Bad("file ", file, ": an entry of tensor ", QuotedName(entry.tensor),
+                 ", which is not listed");
     }
     const std::int64_t total = manifest_.tensors[found->second].elements();
     if (entry.offset < 0 || entry.elements < 0 || entry.offset > total ||
         entry.elements > total - entry.offset) {
-      return Bad("file ", file, ": ", entry.elements, " elements at ", entry.offset, " of tensor '",
-                 entry.tensor, "', which has ", total);
+      return Bad("file ", file, ": ", entry.elements, " elements at ", entry.offset, " of tensor ",
+                 QuotedName(entry.tensor), ", which has ", total);
     }
     if (entry.elements == 0 && total > 0) {
-      return Bad("file ", file, ": an entry of tensor '", entry.tensor, "' without elements");
+      return Bad("file ", file, ": an entry of tensor ", QuotedName(entry.tensor),
+                 " without elements");
     }
     runs_[found->second].push_back({entry.offset, entry.elements});
     return absl::OkStatus();
@@ -83,22 +86,24 @@ class EntryCheck {
 
   static absl::Status CheckTensor(const TensorSpec& tensor, std::vector<Run>& runs) {
     std::ranges::sort(runs, {}, &Run::offset);
-    if (runs.empty()) return Bad("tensor '", tensor.name, "' is in no file");
+    if (runs.empty()) return Bad("tensor ", QuotedName(tensor.name), " is in no file");
     const std::int64_t total = tensor.elements();
-    if (total == 0 && runs.size() > 1) return Bad("tensor '", tensor.name, "' is in two files");
+    if (total == 0 && runs.size() > 1)
+      return Bad("tensor ", QuotedName(tensor.name), " is in two files");
     std::int64_t covered = 0;
     for (const Run& run : runs) {
       if (run.offset > covered) {
-        return Bad("tensor '", tensor.name, "': no file holds elements ", covered, " to ",
+        return Bad("tensor ", QuotedName(tensor.name), ": no file holds elements ", covered, " to ",
                    run.offset - 1);
       }
       if (run.offset < covered) {
-        return Bad("tensor '", tensor.name, "': two entries hold element ", run.offset);
+        return Bad("tensor ", QuotedName(tensor.name), ": two entries hold element ", run.offset);
       }
       covered += run.elements;
     }
     if (covered == total) return absl::OkStatus();
-    return Bad("tensor '", tensor.name, "': no file holds elements ", covered, " to ", total - 1);
+    return Bad("tensor ", QuotedName(tensor.name), ": no file holds elements ", covered, " to ",
+               total - 1);
   }
 
   const Manifest& manifest_;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/text_table.h"
+#include "common/model/tensor_name.h"
 
 namespace weir {
 namespace {
@@ -24,17 +25,19 @@ std::optional<std::string> ModelMismatch(std::span<const TensorSpec> stored,
   for (const TensorSpec& tensor : wanted) {
     const auto found = in_store.find(tensor.name);
     if (found == in_store.end()) {
-      return absl::StrCat("it lacks tensor '", tensor.name, "' ", ShapeText(tensor.shape));
+      return absl::StrCat("it lacks tensor ", QuotedName(tensor.name), " ",
+                          ShapeText(tensor.shape));
     }
     if (found->second->shape != tensor.shape) {
-      return absl::StrCat("tensor '", tensor.name, "' has shape ", ShapeText(found->second->shape),
-                          " there, ", ShapeText(tensor.shape), " in this job");
+      return absl::StrCat("tensor ", QuotedName(tensor.name), " has shape ",
+                          ShapeText(found->second->shape), " there, ", ShapeText(tensor.shape),
+                          " in this job");
     }
   }
   const ByName in_job = IndexOf(wanted);
   for (const TensorSpec& tensor : stored) {
     if (in_job.contains(tensor.name)) continue;
-    return absl::StrCat("it has tensor '", tensor.name, "' ", ShapeText(tensor.shape),
+    return absl::StrCat("it has tensor ", QuotedName(tensor.name), " ", ShapeText(tensor.shape),
                         ", which this job does not");
   }
   return std::nullopt;

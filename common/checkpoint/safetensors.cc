@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/strict_json.h"
 #include "common/checkpoint/safetensors_dtype.h"
-#include "common/checkpoint/text_table.h"
+#include "common/model/tensor_name.h"
 
 namespace weir {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/base/strict_json.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/checkpoint/safetensors_dtype.h"
-#include "common/checkpoint/text_table.h"
+#include "common/model/tensor_name.h"
 
 namespace weir {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/shard_plan.h"
 #include "common/checkpoint/text_table.h"
+#include "common/model/tensor_name.h"
 #include "weir/exit_code.h"
 
 namespace weir {

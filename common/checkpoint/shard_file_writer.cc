@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/tensor_name.h"
 
 namespace weir {
 namespace {
@@ -56,7 +57,7 @@ absl::Status ShardFileWriter::Append(std::size_t entry, std::span<const float> v
   if (count > total - written) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_.temporary_path(), ": ", count, " values after the first ", written,
-                     " of entry '", header_.entries[entry].name, "', which has ", total));
+                     " of entry ", QuotedName(header_.entries[entry].name), ", which has ", total));
   }
   const ByteSpan bytes = std::as_bytes(values);
   const std::uint64_t position = header_.data_start + header_.entries[entry].begin;
@@ -78,8 +79,8 @@ absl::StatusOr<ManifestFile> ShardFileWriter::Finish() {
     const ShardEntry& entry = entries_[i];
     if (written_[i] < entry.elements) {
       return absl::FailedPreconditionError(
-          absl::StrCat(file_.temporary_path(), ": entry '", header_.entries[i].name, "' has ",
-                       written_[i], " of ", entry.elements, " values"));
+          absl::StrCat(file_.temporary_path(), ": entry ", QuotedName(header_.entries[i].name),
+                       " has ", written_[i], " of ", entry.elements, " values"));
     }
     result.entries.push_back({.tensor = entry.tensor,
                               .offset = entry.offset,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -27,10 +26,6 @@ std::string TextTable(std::span<const std::vector<std::string>> rows, unsigned r
     absl::StrAppend(&text, line, "\n");
   }
   return text;
-}
-
-std::string QuotedName(absl::string_view name) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(name), "'");
 }
 
 std::string ShapeText(std::span<const std::int64_t> shape) {

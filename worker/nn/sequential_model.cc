@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/model/tensor_name.h"
 #include "weir/exit_code.h"
 #include "worker/nn/softmax_loss.h"
 #include "worker/nn/threads.h"
@@ -131,9 +132,9 @@ absl::Status SequentialModel::CheckTensors(const View& view, const char* what) c
   for (std::size_t i = 0; i < view.size(); ++i) {
     const std::int64_t elements = net_.tensors[i].elements();
     if (static_cast<std::int64_t>(view[i].size()) == elements) continue;
-    return absl::InvalidArgumentError(absl::StrCat(what, " of '", net_.tensors[i].name, "' have ",
-                                                   view[i].size(), " elements, but the tensor has ",
-                                                   elements));
+    return absl::InvalidArgumentError(absl::StrCat(what, " of ", QuotedName(net_.tensors[i].name),
+                                                   " have ", view[i].size(),
+                                                   " elements, but the tensor has ", elements));
   }
   return absl::OkStatus();
 }

@@ -23,9 +23,9 @@
 #include "common/checkpoint/safetensors_dtype.h"
 #include "common/checkpoint/safetensors_file.h"
 #include "common/checkpoint/shard_file_writer.h"
-#include "common/checkpoint/text_table.h"
 #include "common/checkpoint/tool/float_conversion.h"
 #include "common/model/layout.h"
+#include "common/model/tensor_name.h"
 #include "weir/exit_code.h"
 
 namespace weir {

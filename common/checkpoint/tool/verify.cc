@@ -14,7 +14,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/checkpoint/safetensors_file.h"
 #include "common/checkpoint/shard_file_entries.h"
-#include "common/checkpoint/text_table.h"
+#include "common/model/tensor_name.h"
 
 namespace weir {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/text_table.h"
 #include "common/checkpoint/tool/verify.h"
+#include "common/model/tensor_name.h"
 #include "weir/exit_code.h"
 
 namespace weir {

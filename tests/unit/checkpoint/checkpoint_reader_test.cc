@@ -10,6 +10,7 @@
 #include "common/checkpoint/checkpoint_name.h"
 #include "common/checkpoint/shard_file_writer.h"
 #include "common/model/layout.h"
+#include "common/model/tensor_name.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/checkpoint/sample_checkpoint.h"
@@ -177,7 +178,7 @@ TEST_F(DamageTest, AFlippedByteIsFoundBeforeItIsUsed) {
   const ManifestEntry last = manifest->files[0].entries[manifest->files[0].entries.size() - 2];
   std::vector<float> one(1);
   ExpectBad(reader->ReadRange(last.tensor, last.offset, one),
-            {file_, absl::StrCat("'", last.tensor, "'"), absl::StrCat(absl::Hex(last.checksum))});
+            {file_, QuotedName(last.tensor), absl::StrCat(absl::Hex(last.checksum))});
   std::vector<float> all(static_cast<std::size_t>(last.elements));
   ExpectBad(reader->ReadRange(last.tensor, last.offset, all), {"wrong checksum"});
   ExpectBad(reader->ReadRange(last.tensor, last.offset, all), {"wrong checksum"});

@@ -91,6 +91,8 @@ TEST(LayoutTest, RefusesBadTensorsByName) {
   EXPECT_THAT(refused({{"w", DType::kFloat32, {1}}, {"w", DType::kFloat32, {2}}}),
               HasSubstr("'w'"));
   EXPECT_THAT(refused({{"", DType::kFloat32, {1}}}), HasSubstr("empty name"));
+  EXPECT_THAT(refused({{"caf\xe9\n", DType::kFloat32, {1}}}),
+              HasSubstr("'caf\\xe9\\n': its name is not UTF-8"));
   EXPECT_THAT(refused({{"a@1", DType::kFloat32, {1}}}), HasSubstr("'@'"));
   EXPECT_THAT(refused({{"n", DType::kFloat32, {2, -1}}}), HasSubstr("-1"));
   EXPECT_THAT(refused({{"big", DType::kFloat32, {std::int64_t{1} << 40, std::int64_t{1} << 40}}}),
