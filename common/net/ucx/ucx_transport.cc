@@ -18,9 +18,6 @@
 namespace weir::net {
 namespace {
 
-// One call of Progress runs UCX this often at most, so that its owner gets to its timers.
-constexpr int kProgressRounds = 32;
-
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
   if (IsRdma(options.fabric)) {
@@ -176,14 +173,9 @@ bool UcxTransport::Progress(TransportEvents& events) {
   return any;
 }
 
-bool UcxTransport::ProgressWorker() {
-  bool any = false;
-  for (int round = 0; round < kProgressRounds; ++round) {
-    if (ucp_worker_progress(worker_.get()) == 0) break;
-    any = true;
-  }
-  return any;
-}
+// Once, not until there is nothing left: the round that finds nothing takes a system call over tcp,
+// and what came may be what the owner waits for.
+bool UcxTransport::ProgressWorker() { return ucp_worker_progress(worker_.get()) != 0; }
 
 void UcxTransport::Wait(absl::Duration timeout) {
   const bool must_progress = !completions_.empty() || !downs_.empty() || !ready_.empty();

@@ -23,6 +23,9 @@ namespace {
 constexpr absl::Duration kYieldEvery = absl::Microseconds(10);
 // A yield that took this long gave the core to somebody.
 constexpr absl::Duration kHeldUp = absl::Microseconds(50);
+// How long UCX may keep a waiter from sleeping, and the longest sleep from then on.
+constexpr absl::Duration kPatience = absl::Milliseconds(1);
+constexpr absl::Duration kLongestNap = absl::Milliseconds(10);
 
 }  // namespace
 
@@ -53,7 +56,7 @@ void UcxWaiter::Wait(absl::Duration timeout) {
     if (now >= waiting_->next_yield) Yield(now);
     return;
   }
-  Sleep(std::clamp(timeout, absl::ZeroDuration(), kLongestSleep));
+  Sleep(std::clamp(timeout, absl::ZeroDuration(), kLongestSleep), now - waiting_->began);
   waiting_->returned = MonotonicNow();
 }
 
@@ -75,9 +78,13 @@ void UcxWaiter::OnWork() {
   waiting_.reset();
 }
 
-void UcxWaiter::Sleep(absl::Duration timeout) {
-  // Not armed: something came in since the last Progress.
-  if (ucp_worker_arm(worker_) != UCS_OK) return;
+void UcxWaiter::Sleep(absl::Duration timeout, absl::Duration waited) {
+  if (ucp_worker_arm(worker_) != UCS_OK) {
+    // Something came in since the last Progress; or, where that goes on, UCX holds a send for which
+    // a peer's shared memory has no room, and does not tell when it has. A frozen peer has none.
+    if (waited < kPatience) return;
+    timeout = std::min({timeout, waited / 16, kLongestNap});
+  }
   std::array<pollfd, 2> polled = {pollfd{worker_fd_, POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
   const timespec limit = absl::ToTimespec(timeout);
   if (ppoll(polled.data(), polled.size(), &limit, nullptr) <= 0) return;

@@ -46,7 +46,8 @@ class UcxWaiter {
   UcxWaiter(ucp_worker_h worker, int worker_fd, UniqueFd bell, absl::Duration spin)
       : worker_(worker), worker_fd_(worker_fd), bell_(std::move(bell)), policy_(spin) {}
   void Yield(absl::Time now);
-  void Sleep(absl::Duration timeout);
+  /// `waited`: so far.
+  void Sleep(absl::Duration timeout, absl::Duration waited);
 
   ucp_worker_h worker_;
   int worker_fd_;  // the worker's own
