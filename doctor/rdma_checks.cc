@@ -13,7 +13,7 @@ namespace weir::doctor {
 namespace {
 
 constexpr char kClass[] = "/sys/class/infiniband";
-constexpr char kNone[] = "no RDMA device: weights travel as messages";
+constexpr char kNone[] = "no RDMA device: between hosts weights travel as messages";
 constexpr std::size_t kMostShownGids = 4;
 
 std::string Shown(const RdmaGid& gid) {

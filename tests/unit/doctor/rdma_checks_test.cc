@@ -36,7 +36,8 @@ TEST(CheckRdmaTest, NoDeviceIsFine) {
   for (const bool in_this_build : {true, false}) {
     const auto checks = CheckRdma({.in_this_build = in_this_build}, kNoneInKernel);
     ASSERT_EQ(checks.size(), 1);
-    ExpectCheck(checks[0], Verdict::kOk, "no RDMA device: weights travel as messages");
+    ExpectCheck(checks[0], Verdict::kOk,
+                "no RDMA device: between hosts weights travel as messages");
   }
 }
 
