@@ -17,6 +17,7 @@
 #include "ps_server/checkpoint_writer.h"
 #include "ps_server/logic/admission.h"
 #include "ps_server/logic/connections.h"
+#include "ps_server/mapped_gradients.h"
 #include "ps_server/send_slab.h"
 #include "ps_server/shard_stats.h"
 
@@ -65,6 +66,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                     .layout_fingerprint = layout.fingerprint(),
                     .max_workers = options.shard.max_workers}),
         connections_(options.shard.max_workers),
+        gradients_(layout, *transport_),
         answers_under_way_(static_cast<std::size_t>(options.shard.max_workers)),
         shard_(layout, options.shard, store_, counters_, *this),
         writer_(
@@ -74,6 +76,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   ~ServerImpl() override {
     Stop();
+    gradients_.Clear();
     // First of all: it reports sends that are still under way, and may read their memory till then.
     transport_.reset();
   }
@@ -168,7 +171,8 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       const bool told = RunMailbox();
       ReturnOrphans();
       CloseExpired();
-      if (!busy && !told) transport_->Wait(absl::Seconds(1));
+      MapGradients();
+      if (!busy && !told && gradients_.idle()) transport_->Wait(absl::Seconds(1));
     }
     RunMailbox();
     store_.Close();
@@ -255,7 +259,8 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                                 .incarnation = Incarnation(request.incarnation),
                                 .peer = *peer,
                                 .session = RandomId()};
-    if (const auto replaced = connections_.Open(connection)) transport_->Disconnect(replaced->peer);
+    if (const auto replaced = connections_.Open(connection)) Release(*replaced);
+    if (!request.sample_key.empty()) reply.not_mapped = WhyNotMapped(*peer, request);
     reply.accepted = true;
     reply.view = shard_.view().value();
     reply.session = connection.session;
@@ -271,21 +276,48 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     if (!admission_.OnView(number, workers)) return;
     shard_.OnView(number, workers);
     for (const Connection& connection : connections_.OnView(admission_, MonotonicNow())) {
-      transport_->Disconnect(connection.peer);
+      Release(connection);
     }
+  }
+
+  std::string WhyNotMapped(net::PeerId peer, const wire::ConnectRequestT& request) const {
+    const std::string key(request.sample_key.begin(), request.sample_key.end());
+    return std::string(gradients_.TrySample(peer, key, request.sample_bytes).message());
   }
 
   void CloseExpired() {
     if (!connections_.any_fenced()) return;
     for (const Connection& connection : connections_.TakeExpired(MonotonicNow())) {
-      transport_->Disconnect(connection.peer);
+      Release(connection);
     }
   }
 
   /// By value: the table's own entry goes.
   void Close(Connection connection) {
-    transport_->Disconnect(connection.peer);
+    Release(connection);
     connections_.Remove(connection.session);
+  }
+
+  void Release(const Connection& connection) {
+    transport_->Disconnect(connection.peer);
+    gradients_.Forget(connection.session);
+  }
+
+  void MapGradients() {
+    const auto ended = gradients_.Work();
+    if (!ended.has_value()) return;
+    const Connection* connection = connections_.OfSession(ended->session);
+    if (connection == nullptr) return;
+    const bool mapped = ended->status.ok();
+    if (!mapped) {
+      // Not a warning: it may just have gone. One that is there gives one.
+      LogInfo("cannot map the gradients of worker ", connection->worker.value(),
+              ", if it is still there its pushes come by message: ", ended->status.message());
+    }
+    SendHeader(
+        connection->worker, wire::MessageType::MemoryMapped,
+        wire::MemoryMapped(ended->session, ended->memory,
+                           mapped ? wire::MapOutcome::Mapped : wire::MapOutcome::Refused, 0, 0, 0));
   }
 
   // --- net::TransportEvents
@@ -293,8 +325,14 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     switch (static_cast<wire::MessageType>(type)) {
       case wire::MessageType::PushBlock:
         Dispatch<wire::PushBlock>(header, [&](WorkerIndex worker, const wire::PushBlock& push) {
-          shard_.OnPush(worker, push, payload);
+          OnPush(worker, push, payload);
         });
+        return;
+      case wire::MessageType::ExportMemory:
+        Dispatch<wire::ExportMemory>(header,
+                                     [&](WorkerIndex worker, const wire::ExportMemory& memory) {
+                                       OnExport(worker, memory, payload);
+                                     });
         return;
       case wire::MessageType::PullRequest:
         Dispatch<wire::PullRequest>(header, [&](WorkerIndex worker, const wire::PullRequest& pull) {
@@ -309,6 +347,34 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
         return;
       default:
         LogDebug("dropped a message of type ", type, ": no worker sends such");
+    }
+  }
+
+  void OnPush(WorkerIndex worker, const wire::PushBlock& push, ByteSpan payload) {
+    if (push.source() == static_cast<std::uint8_t>(wire::PushSource::Payload)) {
+      return shard_.OnPush(worker, push, payload);
+    }
+    if (push.source() != static_cast<std::uint8_t>(wire::PushSource::Memory)) {
+      return RefusePush(worker, push, "a push from no source that there is");
+    }
+    // Of a block that does not exist, nothing: the shard says what it thinks of it.
+    const bool exists = push.block() < layout_.blocks().size();
+    const auto bytes = exists ? layout_.block(BlockId(push.block())).bytes() : 0;
+    const auto gradient = gradients_.Find(push.session(), payload, static_cast<std::size_t>(bytes));
+    if (gradient.wrong != nullptr) return RefusePush(worker, push, gradient.wrong);
+    shard_.OnPush(worker, push, gradient.bytes);
+  }
+
+  void RefusePush(WorkerIndex worker, const wire::PushBlock& push, const char* what) {
+    SendPushAck(worker, wire::PushAck(push.session(), push.sequence(), 0, shard_.view().value(),
+                                      push.block(), wire::Code::Invalid, 0, 0, 0));
+    CloseWorker(worker, what);
+  }
+
+  void OnExport(WorkerIndex worker, const wire::ExportMemory& memory, ByteSpan key) {
+    const net::PeerId peer = connections_.OfSession(memory.session())->peer;
+    if (const char* what = gradients_.Announce(peer, memory, key)) {
+      CloseWorker(worker, absl::StrCat("it announced ", what));
     }
   }
 
@@ -458,6 +524,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   // Of the owner thread.
   Admission admission_;  // its RefusalOf is anybody's
   Connections connections_;
+  MappedGradients gradients_;
   std::vector<int> answers_under_way_;  // by worker
   SendSlab sends_;
   Shard shard_;

@@ -7,7 +7,7 @@
 namespace weir {
 
 /// Bumped with every change of a schema's meaning; peers with another one are refused.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 /// Whether two UCX versions ("1.13.1") have the same major.minor. Others must not meet: UCX's wire
 /// format differs between series, and a peer of another one can make it abort the process.

@@ -45,6 +45,7 @@ class LoopbackMappedMemory final : public MappedMemory {
   LoopbackMappedMemory(std::shared_ptr<LoopbackStorage> storage, std::size_t bytes)
       : storage_(std::move(storage)), bytes_(storage_->bytes().first(bytes)) {}
   MutableByteSpan bytes() override { return bytes_; }
+  bool Prefault(std::size_t) override { return false; }  // they are this process's own
 
  private:
   const std::shared_ptr<LoopbackStorage> storage_;

@@ -113,8 +113,9 @@ class Client {
   absl::StatusOr<std::optional<std::uint64_t>> NextStep(Parameters& weights);
 
   /// Applies one update, for the step that is held; where none is, takes one first. Returns once
-  /// every ps has applied it, exactly once; `gradients` may then be overwritten.
-  /// Errors: kOutOfRange when no step is left.
+  /// every ps has applied it, exactly once; `gradients` may then be overwritten. After an error
+  /// they may only be destroyed: a ps on this host that was slow may still read them. Errors:
+  /// kOutOfRange when no step is left.
   absl::Status Push(const Parameters& gradients);
 
   /// Updates of this client that were applied.

@@ -26,7 +26,7 @@ struct Refusal {
 
 std::vector<Refusal> Refusals() {
   return {
-      {"Protocol", [](auto& r) { r.protocol = kProtocolVersion + 1; }, "speaks protocol 2"},
+      {"Protocol", [](auto& r) { r.protocol = kProtocolVersion + 1; }, "it speaks protocol "},
       {"Transport", [](auto& r) { r.transport = "pigeon"; }, "transport 'pigeon'"},
       {"UcxSeries", [](auto& r) { r.ucx_version = "1.99.0"; }, "runs UCX 1.99.0"},
       {"NoUcxVersion", [](auto& r) { r.ucx_version = ""; }, "install the same"},

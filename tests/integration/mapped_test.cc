@@ -1,8 +1,11 @@
-// Pulls straight from the memory of shards that apply pushes meanwhile.
+// Pulls straight from the memory of shards that apply pushes meanwhile, and pushes that they apply
+// straight from the memory of their workers.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -88,6 +91,133 @@ TEST_P(MappedTest, EveryBlockIsOfOneVersionAndNoneGoesBack) {
     for (const Block& block : plane_.layout().blocks()) {
       EXPECT_TRUE(AllAre(weights->block(block), all)) << block.id.value();
     }
+  });
+}
+
+// The buffer is written anew for each push, as soon as the one before was acknowledged.
+TEST_P(MappedTest, GradientsAreAppliedFromTheMemoryOfTheirWorker) {
+  Within(absl::Seconds(60), [&] {
+    const auto client = plane_.Connect(kReader);
+    auto weights = client->AllocateParameters();
+    auto gradients = client->AllocateParameters();
+    float sum = 0;
+    std::uint64_t pushes = 0;
+    const auto push = [&] {
+      const float each = static_cast<float>(++pushes % 7) - 3;
+      sum -= each;
+      for (std::size_t t = 0; t < gradients->tensors(); ++t) {
+        std::ranges::fill(gradients->tensor(t), each);
+      }
+      return client->Push(*gradients, Step(pushes));
+    };
+    // By message until the shards have mapped it.
+    const std::size_t blocks = plane_.layout().blocks().size();
+    while (client->mapped_pushes() < 10 * blocks) ASSERT_EQ(push(), absl::OkStatus());
+    const std::uint64_t before = client->mapped_pushes();
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(push(), absl::OkStatus());
+    EXPECT_EQ(client->mapped_pushes() - before, 100 * blocks);
+    ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
+    for (const Block& block : plane_.layout().blocks()) {
+      EXPECT_EQ(std::ranges::count(weights->block(block), sum), block.elements);
+    }
+  });
+}
+
+// More buffers than a ps keeps mapped, and some that are gone as soon as they were pushed.
+TEST_P(MappedTest, BuffersComeAndGo) {
+  constexpr int kBuffers = 6;
+  constexpr int kRounds = 30;
+  Within(absl::Seconds(60), [&] {
+    const auto client = plane_.Connect(kReader);
+    auto weights = client->AllocateParameters();
+    std::vector<ParameterBuffer> buffers;
+    float sum = 0;
+    for (int i = 0; i < kBuffers; ++i) {
+      buffers.push_back(*client->AllocateParameters());
+      for (std::size_t t = 0; t < buffers[0].tensors(); ++t) {
+        std::ranges::fill(buffers.back().tensor(t), -static_cast<float>(1 + i));
+      }
+    }
+    for (int i = 0; i < kRounds; ++i) {
+      ASSERT_EQ(client->Push(buffers[i % kBuffers], Step(1)), absl::OkStatus());
+      sum += static_cast<float>(1 + i % kBuffers);
+      const auto zeros = client->AllocateParameters();
+      ASSERT_EQ(client->Push(*zeros, Step(1)), absl::OkStatus());
+    }
+    const std::uint64_t before = client->mapped_pushes();
+    while (client->mapped_pushes() == before) {
+      ASSERT_EQ(client->Push(buffers[0], Step(1)), absl::OkStatus());
+      sum += 1;
+    }
+    ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
+    for (const Block& block : plane_.layout().blocks()) {
+      EXPECT_EQ(std::ranges::count(weights->block(block), sum), block.elements);
+    }
+  });
+}
+
+// The worker has given the push up, and its memory away; the shard has not.
+TEST_P(MappedTest, APushThatFailedIsAppliedWholeOrNotAtAll) {
+  DataClientOptions options = plane_.OptionsOf(kReader);
+  options.request_deadline = absl::Milliseconds(500);
+  Within(absl::Seconds(60), [&] {
+    auto client = *plane_.TryConnect(options, plane_.connector());
+    auto gradients = std::make_unique<ParameterBuffer>(*client->AllocateParameters());
+    while (client->mapped_pushes() == 0) {
+      ASSERT_EQ(client->Push(*gradients, Step(1)), absl::OkStatus());
+    }
+    for (std::size_t t = 0; t < gradients->tensors(); ++t) {
+      std::ranges::fill(gradients->tensor(t), -1.0F);
+    }
+    plane_.Freeze(0);
+    const std::uint64_t before = client->mapped_pushes();
+    const absl::Status status = client->Push(*gradients, Step(2));
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("push at ps 0"));
+    EXPECT_GT(client->mapped_pushes(), before);
+    gradients.reset();
+    client.reset();
+    plane_.Thaw();
+  });
+  Within(absl::Seconds(30), [&] {
+    const auto other = plane_.Connect(WorkerIndex(1));
+    auto weights = other->AllocateParameters();
+    // Once it has a push of this one's, a shard has done all that was asked before.
+    ASSERT_EQ(other->Push(*weights, Step(1)), absl::OkStatus());
+    ASSERT_EQ(other->Pull(*weights), absl::OkStatus());
+    for (const Block& block : plane_.layout().blocks()) {
+      const std::span<const float> values = weights->block(block);
+      const bool frozen = block.shard == ShardIndex(0);
+      EXPECT_THAT(values[0], ::testing::AnyOf(1.0F, frozen ? 0.0F : 1.0F));
+      EXPECT_EQ(std::ranges::count(values, values[0]), block.elements);
+    }
+  });
+}
+
+TEST_P(MappedTest, APsThatCannotMapItsWorkerIsAnErrorOrIsPushedToByMessage) {
+  const ShardConnector connector = [&](ShardIndex shard, const wire::ConnectRequestT& asked) {
+    wire::ConnectRequestT request = asked;
+    request.sample_key = {'n', 'o'};
+    return plane_.Call(shard, request);
+  };
+  DataClientOptions options = plane_.OptionsOf(kReader);
+  options.mapping = Mapping::kRequired;
+  const absl::Status status = plane_.TryConnect(options, connector).status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kBadUsage) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the memory of this worker, at ps 0, cannot be mapped"));
+  options.mapping = Mapping::kWhereItWorks;
+  Within(absl::Seconds(30), [&] {
+    const auto client = *plane_.TryConnect(options, connector);
+    auto weights = client->AllocateParameters();
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_EQ(client->Push(*weights, Step(1)), absl::OkStatus());
+      EXPECT_EQ(client->Pull(*weights), absl::OkStatus());
+    }
+    EXPECT_EQ(client->mapped_pushes(), 0U);
+    EXPECT_EQ(client->mapped_reads().blocks, 10 * plane_.layout().blocks().size());
+    EXPECT_THAT(client->paths()[0].second, HasSubstr("mapped pull, message push ("));
+    EXPECT_THAT(client->paths()[0].second, HasSubstr("not mapped: the memory of this worker"));
   });
 }
 

@@ -492,6 +492,11 @@ TEST_P(TransportContract, MapsAPeersMemory) {
     mapped = *std::move(result);
     ASSERT_EQ(mapped->bytes().size(), kBytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapped->bytes().data()) % 64, 0U);
+    // It ends, whatever the slices, and may be asked for again.
+    std::size_t slices = 1;
+    while (mapped->Prefault(10'000)) ++slices;
+    EXPECT_LE(slices, kBytes / 10'000 + 1);
+    EXPECT_FALSE(mapped->Prefault(1));
     EXPECT_TRUE(std::ranges::equal(mapped->bytes(), Pattern(kBytes, 5)));
   });
   ASSERT_TRUE(mapped != nullptr);

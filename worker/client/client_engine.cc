@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/wire_message.h"
+#include "worker/client/logic/mapped_read.h"
 
 namespace weir {
 namespace {
@@ -28,7 +30,9 @@ ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& option
              {.worker = options.worker,
               .incarnation = options.incarnation,
               .shard_names = options.shard_names},
-             *this) {}
+             *this),
+      exports_(static_cast<std::size_t>(layout.shards())),
+      mapped_gradients_(layout.blocks().size()) {}
 
 // First of all the transport, without what it mapped: it reports the sends that are still under
 // way.
@@ -53,12 +57,47 @@ absl::StatusOr<ParameterBuffer> ClientEngine::AllocateParameters() {
   return ParameterBuffer::Create(layout_, *transport_);
 }
 
+void ClientEngine::PushFrom(const ParameterBuffer& gradients) {
+  gradients_ = &gradients;
+  for (int s = 0; s < layout_.shards(); ++s) Announce(ShardIndex(static_cast<std::uint16_t>(s)));
+}
+
+void ClientEngine::Announce(ShardIndex shard) {
+  if (!links_.maps_pushes(shard) || !exports_.BeginAnnouncement(shard, *gradients_)) return;
+  const wire::ExportMemory header(links_.link(shard).session, gradients_->id(),
+                                  gradients_->memory()->bytes().size());
+  const std::string& key = gradients_->memory()->remote_key();
+  transport_->Send(links_.peer(shard), static_cast<std::uint8_t>(wire::MessageType::ExportMemory),
+                   AsBytes(header), std::as_bytes(std::span(key)), nullptr,
+                   net::SendToken(kHeaderOnly));
+}
+
+void ClientEngine::OnMemoryMapped(ShardIndex shard, const wire::MemoryMapped& answer) {
+  const bool mapped = answer.outcome() == wire::MapOutcome::Mapped;
+  if (!exports_.EndAnnouncement(shard, answer.memory(), mapped) || mapped) return;
+  const absl::Status refused = links_.PushByMessage(shard);
+  if (options_.mapping == Mapping::kRequired) {
+    Abort(refused);
+  } else {
+    LogWarning(refused.message());
+  }
+}
+
 void ClientEngine::SendPush(ShardIndex to, const wire::PushBlock& header) {
-  const BlockId block(header.block());
-  const std::span<const float> values = gradients_->block(layout_.block(block));
-  transport_->Send(links_.peer(to), static_cast<std::uint8_t>(wire::MessageType::PushBlock),
-                   AsBytes(header), std::as_bytes(values), gradients_->memory(),
-                   net::SendToken(block.value()));
+  const Block& block = layout_.block(BlockId(header.block()));
+  constexpr auto kType = static_cast<std::uint8_t>(wire::MessageType::PushBlock);
+  const net::SendToken token(block.id.value());
+  if (!exports_.IsMapped(to, *gradients_)) {
+    return transport_->Send(links_.peer(to), kType, AsBytes(header),
+                            std::as_bytes(gradients_->block(block)), gradients_->memory().get(),
+                            token);
+  }
+  ++mapped_pushes_;
+  wire::PushBlock mapped = header;
+  mapped.mutate_source(static_cast<std::uint8_t>(wire::PushSource::Memory));
+  wire::MappedGradient& where = mapped_gradients_[block.id.value()];
+  where = wire::MappedGradient(gradients_->id(), gradients_->offset(block));
+  transport_->Send(links_.peer(to), kType, AsBytes(mapped), AsBytes(where), nullptr, token);
 }
 
 void ClientEngine::SendPull(ShardIndex to, const wire::PullRequest& header) {
@@ -78,12 +117,10 @@ std::optional<Version> ClientEngine::TryRead(const MappedRead& read) {
   const arena::Reader* const arena = links_.arena(read.from);
   if (arena == nullptr) return std::nullopt;
   std::optional<Version> version;
-  // A shard that is gone or frozen keeps its old view: it is asked by message, and found out.
-  const bool may = weights_ != nullptr &&
-                   reads_until_view_.load(std::memory_order_acquire) <= read.view.value() &&
-                   arena->view() == read.view;
-  if (may) version = arena->Read(read.position, weights_->block(layout_.block(read.block)));
-  if (version.has_value() && *version < read.at_least) version.reset();
+  if (weights_ != nullptr) {
+    const ViewNumber newest(reads_until_view_.load(std::memory_order_acquire));
+    version = ReadMapped(*arena, read, newest, weights_->block(layout_.block(read.block)));
+  }
   ++(version.has_value() ? mapped_reads_.blocks : mapped_reads_.declined);
   return version;
 }
@@ -105,6 +142,11 @@ void ClientEngine::OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payloa
       if (const auto block = net::ReadHeader<wire::PullBlock>(header)) {
         if (const auto shard = links_.ShardOf(block->session()))
           logic_.OnPullBlock(now, *shard, *block, payload);
+      }
+      return;
+    case wire::MessageType::MemoryMapped:
+      if (const auto answer = net::ReadHeader<wire::MemoryMapped>(header)) {
+        if (const auto shard = links_.ShardOf(answer->session())) OnMemoryMapped(*shard, *answer);
       }
       return;
     case wire::MessageType::TicketReply:

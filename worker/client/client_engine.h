@@ -16,6 +16,7 @@
 #include "common/model/layout.h"
 #include "common/net/transport.h"
 #include "worker/client/data_client.h"
+#include "worker/client/gradient_exports.h"
 #include "worker/client/logic/client_logic.h"
 #include "worker/client/parameter_buffer.h"
 #include "worker/client/shard_connections.h"
@@ -36,8 +37,9 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
 
   ClientLogic& logic() { return logic_; }
   const ClientLogic& logic() const { return logic_; }
-  /// Where pushes are sent from, and where what is pulled goes; null: nobody wants it.
-  void PushFrom(const ParameterBuffer* gradients) { gradients_ = gradients; }
+  /// Where pushes are sent from. Shards that map memory of this client are told of it.
+  void PushFrom(const ParameterBuffer& gradients);
+  /// Where what is pulled goes; null: nobody wants it.
   void PullInto(ParameterBuffer* weights) { weights_ = weights; }
 
   /// Drives everything until `done()`, which some end of every operation must make true: each has
@@ -47,12 +49,14 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   /// Does what is ready now, and waits for nothing.
   void RunOnce();
   /// After a failed push its sends may still read the gradients: closes by force, and returns once
-  /// they have ended. No operation succeeds afterwards.
+  /// they have ended. No operation succeeds afterwards. (Shards that have the gradients mapped may
+  /// read on: DataClient says what follows from that.)
   void Quiesce();
 
   bool interrupted();
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
   DataClient::MappedReads mapped_reads() const { return mapped_reads_; }
+  std::uint64_t mapped_pushes() const { return mapped_pushes_; }
   std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
 
   // Any thread.
@@ -68,6 +72,8 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   std::optional<Version> TryRead(const MappedRead& read) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
   void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header);
+  void Announce(ShardIndex shard);
+  void OnMemoryMapped(ShardIndex shard, const wire::MemoryMapped& answer);
 
   // TransportEvents
   void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override;
@@ -86,6 +92,10 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   std::unique_ptr<net::Transport> transport_;  // until the destructor
   ClientLogic logic_;
   ShardConnections links_;
+  GradientExports exports_;
+  // By block: what a mapped push carries, until it was sent.
+  std::vector<wire::MappedGradient> mapped_gradients_;
+  std::uint64_t mapped_pushes_ = 0;
   const ParameterBuffer* gradients_ = nullptr;
   ParameterBuffer* weights_ = nullptr;
   ViewNumber seen_view_;

@@ -34,7 +34,7 @@ class DataClient::Impl {
   absl::Status Push(const ParameterBuffer& gradients, Step step) {
     WEIR_RETURN_IF_ERROR(NoStepUnderWay());
     LetGoOfWeights();
-    engine_.PushFrom(&gradients);
+    engine_.PushFrom(gradients);
     const absl::Time now = MonotonicNow();
     logic().StartPush(now, step, now + patience_);
     return AwaitPush();
@@ -72,7 +72,7 @@ class DataClient::Impl {
     WEIR_ASSIGN_OR_RETURN(const std::optional<Step> step, TakeStep(completed, weights));
     if (!step.has_value()) return step;
     weights_ = &weights;
-    engine_.PushFrom(&gradients);
+    engine_.PushFrom(gradients);
     step_under_way_ = true;
     pushed_any_ = false;
     const absl::Time now = MonotonicNow();
@@ -177,7 +177,8 @@ class DataClient::Impl {
     engine_.PullInto(nullptr);
   }
 
-  /// The step, and with it the client's use, is over: nobody reads or writes the buffers any more.
+  /// The step, and with it the client's use, is over: nobody here reads or writes the buffers any
+  /// more.
   absl::Status Failed(absl::Status why) {
     step_under_way_ = false;
     LetGoOfWeights();
@@ -260,6 +261,7 @@ std::uint64_t DataClient::pushes_acknowledged() const {
   return impl_->engine().logic().pushes_acknowledged();
 }
 DataClient::MappedReads DataClient::mapped_reads() const { return impl_->engine().mapped_reads(); }
+std::uint64_t DataClient::mapped_pushes() const { return impl_->engine().mapped_pushes(); }
 std::uint64_t DataClient::strangers_messages() const {
   return impl_->engine().strangers_messages();
 }

@@ -25,11 +25,12 @@ namespace weir {
 using ShardConnector = std::function<absl::StatusOr<wire::ConnectReplyT>(
     ShardIndex shard, const wire::ConnectRequestT& request)>;
 
-/// Whether weights are read straight from the memory of the shards on this host.
+/// Whether, on one host, weights are read straight from the memory of the shards, and gradients by
+/// the shards from that of their worker.
 enum class Mapping {
   kNever,
-  kWhereItWorks,  ///< shards that cannot be mapped serve pulls by message
-  kRequired,      ///< a shard that cannot be mapped is an error of Connect
+  kWhereItWorks,  ///< where it does not, pulls or pushes go by message, and paths() says why
+  kRequired,      ///< where it does not is an error of Connect
 };
 
 struct DataClientOptions {
@@ -62,7 +63,11 @@ struct DataClientOptions {
 /// Errors of every operation: kDeadlineExceeded (the outcome is unknown), kUnavailable (a shard is
 /// gone), kFailedPrecondition (this incarnation is fenced, or the call does not fit: see each), or
 /// whatever Abort was given. After an error the client is of no more use: destroy it. The buffers
-/// may be destroyed first: no call that fails leaves one being read or written.
+/// may be destroyed first: no call that fails leaves one being written.
+///
+/// Quarantine: gradients of a push that failed must not be written again, only destroyed. A shard
+/// that has them mapped and was slow may apply the push late, and would apply what is written. It
+/// holds the memory by itself, until it has closed this client's connection.
 class DataClient {
  public:
   /// Connects to every shard of `layout`, which is borrowed and outlives the client.
@@ -147,6 +152,8 @@ class DataClient {
     std::uint64_t declined = 0;
   };
   MappedReads mapped_reads() const;
+  /// Blocks that were pushed by their place in mapped memory, repetitions included.
+  std::uint64_t mapped_pushes() const;
   /// Messages that were dropped because they carried no session of this client (docs/security.md).
   std::uint64_t strangers_messages() const;
 

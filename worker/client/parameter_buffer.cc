@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/ids.h"
 #include "common/base/status_macros.h"
 
 namespace weir {
@@ -22,6 +23,7 @@ absl::StatusOr<ParameterBuffer> ParameterBuffer::Create(const Layout& layout,
   std::size_t elements = kFloatsPerLine;  // never empty
   for (const TensorSpec& tensor : layout.tensors()) elements += PaddedElements(tensor);
   ParameterBuffer buffer;
+  buffer.id_ = RandomId();
   WEIR_ASSIGN_OR_RETURN(buffer.memory_, transport.Allocate(elements * sizeof(float)));
   auto* next = reinterpret_cast<float*>(buffer.memory_->bytes().data());
   for (const TensorSpec& tensor : layout.tensors()) {
@@ -30,6 +32,11 @@ absl::StatusOr<ParameterBuffer> ParameterBuffer::Create(const Layout& layout,
     next += PaddedElements(tensor);
   }
   return buffer;
+}
+
+std::size_t ParameterBuffer::offset(const Block& block) const {
+  const auto* const start = reinterpret_cast<const float*>(memory_->bytes().data());
+  return static_cast<std::size_t>(this->block(block).data() - start) * sizeof(float);
 }
 
 std::span<float> ParameterBuffer::block(const Block& block) {

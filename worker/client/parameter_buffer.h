@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,11 +26,16 @@ class ParameterBuffer {
 
   std::span<float> block(const Block& block);
   std::span<const float> block(const Block& block) const;
-  const net::Memory* memory() const { return memory_.get(); }
+  const std::shared_ptr<net::Memory>& memory() const { return memory_; }
+  /// Names the memory among all; not 0.
+  std::uint64_t id() const { return id_; }
+  /// Where `block` begins in the memory, in bytes.
+  std::size_t offset(const Block& block) const;
 
  private:
   ParameterBuffer() = default;
-  std::unique_ptr<net::Memory> memory_;
+  std::shared_ptr<net::Memory> memory_;
+  std::uint64_t id_ = 0;
   std::vector<std::span<float>> mutable_;
   std::vector<std::span<const float>> const_;
 };

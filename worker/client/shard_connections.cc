@@ -66,6 +66,15 @@ absl::StatusOr<std::unique_ptr<net::MappedMemory>> MapArena(net::Transport& tran
                        reply.arena_bytes);
 }
 
+// What one page can hold tells as much as a model would, but for the limits on large segments.
+constexpr std::size_t kSampleBytes = 64;
+
+absl::Status ShmNeeds(const absl::Status& why) {
+  return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
+                          why.message(), " (--transport shm needs memory that is mapped)")),
+                      ExitCode::kBadUsage);
+}
+
 using Pause = ShardConnections::Pause;
 
 absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard, const std::string& name,
@@ -102,7 +111,14 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
                                                         net::Transport& transport,
                                                         const ShardConnector& connector,
                                                         const Pause& pause) {
-  const wire::ConnectRequestT request = RequestFor(layout, options, transport);
+  wire::ConnectRequestT request = RequestFor(layout, options, transport);
+  // Until every shard has tried to map it.
+  std::unique_ptr<net::Memory> sample;
+  if (options.mapping != Mapping::kNever) {
+    WEIR_ASSIGN_OR_RETURN(sample, transport.Allocate(kSampleBytes));
+    request.sample_key.assign(sample->remote_key().begin(), sample->remote_key().end());
+    request.sample_bytes = kSampleBytes;
+  }
   const absl::Time deadline = MonotonicNow() + options.connect_deadline;
   ShardConnections connections;
   for (int s = 0; s < layout.shards(); ++s) {
@@ -129,28 +145,46 @@ absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
   WEIR_ASSIGN_OR_RETURN(
       connection.peer,
       transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
-  const std::size_t blocks = layout.blocks_of(shard).size();
-  if (options.mapping == Mapping::kNever || blocks == 0) return connection;
+  if (options.mapping == Mapping::kNever || layout.blocks_of(shard).empty()) return connection;
+  const absl::Status status = MapBothWays(layout, name, transport, shard, reply, connection);
+  if (!status.ok() && options.mapping == Mapping::kRequired) return ShmNeeds(status);
+  connection.not_mapped = std::string(status.message());
+  return connection;
+}
+
+absl::Status ShardConnections::MapBothWays(const Layout& layout, const std::string& name,
+                                           net::Transport& transport, ShardIndex shard,
+                                           const wire::ConnectReplyT& reply,
+                                           Connection& connection) {
+  const auto failed = [&](absl::string_view whose, absl::string_view why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the memory of ", whose, " cannot be mapped: ", why));
+  };
   absl::StatusOr<std::unique_ptr<net::MappedMemory>> memory =
       MapArena(transport, connection.peer, name, reply);
-  absl::Status status = memory.status();
-  if (memory.ok()) {
-    const auto arena =
-        arena::Reader::Create((*memory)->bytes(), blocks, Incarnation(reply.incarnation));
-    status = arena.status();
-    if (arena.ok()) connection.arena = *arena;
+  if (!memory.ok()) return failed(name, memory.status().message());
+  const auto arena = arena::Reader::Create((*memory)->bytes(), layout.blocks_of(shard).size(),
+                                           Incarnation(reply.incarnation));
+  if (!arena.ok()) return failed(name, arena.status().message());
+  while ((*memory)->Prefault((*memory)->bytes().size())) {
   }
-  if (status.ok()) {
-    connection.memory = *std::move(memory);
-  } else if (options.mapping == Mapping::kRequired) {
-    return WithExitCode(absl::FailedPreconditionError(absl::StrCat(
-                            "the memory of ", name, " cannot be mapped, and --transport shm ",
-                            "needs that: ", status.message())),
-                        ExitCode::kBadUsage);
-  } else {
-    connection.not_mapped = std::string(status.message());
+  connection.memory = *std::move(memory);
+  connection.arena = *arena;
+  if (!reply.not_mapped.empty()) {
+    return failed(absl::StrCat("this worker, at ", name, ","), reply.not_mapped);
   }
-  return connection;
+  connection.maps_pushes = true;
+  return absl::OkStatus();
+}
+
+absl::Status ShardConnections::PushByMessage(ShardIndex shard) {
+  Connection& connection = shards_[shard.value()];
+  connection.maps_pushes = false;
+  connection.not_mapped =
+      "gradients are more memory than it could map (its log says why; look at kernel.shmmax and "
+      "kernel.shmall here, ipcs -l)";
+  return ShmNeeds(absl::FailedPreconditionError(
+      absl::StrCat("shard ", shard.value(), ": ", connection.not_mapped)));
 }
 
 void ShardConnections::Unmap() {
@@ -191,8 +225,10 @@ std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
       absl::string_view lanes = path;
       absl::ConsumePrefix(&lanes, "message (");
       absl::ConsumeSuffix(&lanes, ")");
-      path = absl::StrCat("mapped (messages over ", lanes, ")");
-    } else if (!connection.not_mapped.empty()) {
+      path = connection.maps_pushes ? absl::StrCat("mapped (messages over ", lanes, ")")
+                                    : absl::StrCat("mapped pull, message push (", lanes, ")");
+    }
+    if (!connection.not_mapped.empty()) {
       absl::StrAppend(&path, ", not mapped: ", connection.not_mapped);
     }
     paths.emplace_back(ShardIndex(static_cast<std::uint16_t>(s)), std::move(path));

@@ -48,6 +48,10 @@ class ShardConnections {
     const auto& arena = shards_[shard.value()].arena;
     return arena.has_value() ? &*arena : nullptr;
   }
+  /// Whether the shard is to be asked to map what is pushed to it.
+  bool maps_pushes(ShardIndex shard) const { return shards_[shard.value()].maps_pushes; }
+  /// The shard could not map what it was asked to: it is not asked again. Returns that as an error.
+  absl::Status PushByMessage(ShardIndex shard);
   /// Lets go of all mapped memory: before its transport ends.
   void Unmap();
   /// Empty for a peer that is none of ours.
@@ -62,11 +66,15 @@ class ShardConnections {
     ShardLink link;
     std::unique_ptr<net::MappedMemory> memory;
     std::optional<arena::Reader> arena;  // of `memory`
-    std::string not_mapped;              // why, where it was tried in vain
+    bool maps_pushes = false;
+    std::string not_mapped;  // why either is not, where it was tried in vain
   };
   static absl::StatusOr<Connection> Join(const Layout& layout, const DataClientOptions& options,
                                          net::Transport& transport, ShardIndex shard,
                                          const wire::ConnectReplyT& reply);
+  static absl::Status MapBothWays(const Layout& layout, const std::string& name,
+                                  net::Transport& transport, ShardIndex shard,
+                                  const wire::ConnectReplyT& reply, Connection& connection);
 
   std::vector<Connection> shards_;
   absl::flat_hash_map<std::uint64_t, ShardIndex> by_session_;

@@ -1,5 +1,6 @@
 #include "common/net/ucx/mapped_memory.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
@@ -38,14 +39,6 @@ bool LiesInOneMapping(MutableByteSpan bytes) {
   return false;
 }
 
-// Or the first read runs at the speed of page faults, below 1 GB/s.
-void TouchPages(MutableByteSpan bytes) {
-  const volatile std::byte* const first = bytes.data();
-  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
-    [[maybe_unused]] const std::byte touched = first[at];
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MappedMemory>> UcxMappedMemory::Create(ucp_ep_h endpoint,
@@ -70,8 +63,18 @@ absl::StatusOr<std::unique_ptr<MappedMemory>> UcxMappedMemory::Create(ucp_ep_h e
     return absl::InvalidArgumentError(
         absl::StrCat("memory of ", name, " has not the ", bytes, " bytes that it is said to have"));
   }
-  TouchPages(mapped->bytes_);
   return mapped;
+}
+
+// Or the first read runs at the speed of page faults, below 1 GB/s.
+bool UcxMappedMemory::Prefault(std::size_t bytes) {
+  const volatile std::byte* const first = bytes_.data();
+  const std::size_t end = touched_ + std::min(bytes, bytes_.size() - touched_);
+  for (; touched_ < end; touched_ += kPageBytes) {
+    [[maybe_unused]] const std::byte touched = first[touched_];
+  }
+  touched_ = std::min(touched_, bytes_.size());
+  return touched_ < bytes_.size();
 }
 
 UcxMappedMemory::~UcxMappedMemory() { ucp_rkey_destroy(rkey_); }

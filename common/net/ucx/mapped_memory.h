@@ -26,12 +26,14 @@ class UcxMappedMemory final : public MappedMemory {
   UcxMappedMemory& operator=(const UcxMappedMemory&) = delete;
 
   MutableByteSpan bytes() override { return bytes_; }
+  bool Prefault(std::size_t bytes) override;
 
  private:
   explicit UcxMappedMemory(ucp_rkey_h rkey) : rkey_(rkey) {}
 
   const ucp_rkey_h rkey_;
   MutableByteSpan bytes_;
+  std::size_t touched_ = 0;  // bytes
 };
 
 }  // namespace weir::net

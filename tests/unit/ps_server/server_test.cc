@@ -1,9 +1,11 @@
 #include "ps_server/server.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
@@ -112,6 +114,8 @@ TEST_F(ServerTest, CheckpointWaitsForOneThatIsStillWritten) {
   EXPECT_EQ(reports_.ErrorOf(5), "");
 }
 
+constexpr std::size_t kMemoryBytes = 64;
+
 /// A worker's side of a connection, by hand.
 class FakeWorker final : public net::TransportEvents {
  public:
@@ -138,10 +142,10 @@ class FakeWorker final : public net::TransportEvents {
   /// Each block of this pull is answered by a message that refuses it.
   void PullInAnotherView(std::uint32_t blocks) { Pull(99, blocks); }
   void Pull(std::uint32_t view, std::uint32_t blocks) {
-    const wire::PullRequest pull(session_, incarnation_.value(), ++request_, view, 0, blocks,
-                                 static_cast<std::uint16_t>(index_), 0);
-    transport_->Send(peer_, static_cast<std::uint8_t>(wire::MessageType::PullRequest),
-                     AsBytes(pull), {}, nullptr, net::SendToken(0));
+    Send(wire::MessageType::PullRequest,
+         wire::PullRequest(session_, incarnation_.value(), ++request_, view, 0, blocks,
+                           static_cast<std::uint16_t>(index_), 0),
+         {});
   }
   void ReadAll() {
     while (transport_->Progress(*this)) {
@@ -169,22 +173,68 @@ class FakeWorker final : public net::TransportEvents {
   }
   std::size_t answers() const { return answers_; }
 
-  void OnMessage(std::uint8_t, ByteSpan header, ByteSpan) override {
+  // Memory of its own.
+  const std::string& key() const { return memory_->remote_key(); }
+  void Export(std::uint64_t name, std::uint64_t bytes, const std::string& key) {
+    Send(wire::MessageType::ExportMemory, wire::ExportMemory(session_, name, bytes),
+         std::as_bytes(std::span(key)));
+  }
+  /// Of block 0, each time the next one.
+  void Push(wire::PushSource source, ByteSpan payload) {
+    Send(wire::MessageType::PushBlock,
+         wire::PushBlock(session_, incarnation_.value(), ++sequence_, 0, 1, 1, 0, 1, 1,
+                         static_cast<std::uint16_t>(index_), 0, static_cast<std::uint8_t>(source)),
+         payload);
+  }
+  void PushFrom(std::uint64_t name, std::uint64_t offset) {
+    where_ = wire::MappedGradient(name, offset);
+    Push(wire::PushSource::Memory, AsBytes(where_));
+  }
+  /// The codes of what its pushes were answered.
+  const std::vector<wire::Code>& acknowledged() const { return acknowledged_; }
+  /// And its announcements.
+  const std::vector<wire::MapOutcome>& mapped() const { return mapped_; }
+  std::size_t blocks() const { return blocks_; }
+
+  void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan) override {
     ++answers_;
-    if (const auto block = net::ReadHeader<wire::PullBlock>(header)) code_ = block->code();
+    switch (static_cast<wire::MessageType>(type)) {
+      case wire::MessageType::PullBlock:
+        ++blocks_;
+        code_ = net::ReadHeader<wire::PullBlock>(header)->code();
+        return;
+      case wire::MessageType::PushAck:
+        return acknowledged_.push_back(net::ReadHeader<wire::PushAck>(header)->code());
+      case wire::MessageType::MemoryMapped:
+        return mapped_.push_back(net::ReadHeader<wire::MemoryMapped>(header)->outcome());
+      default:
+        return;
+    }
   }
   void OnSent(net::SendToken, const absl::Status&) override {}
   void OnPeerDown(net::PeerId, const absl::Status&) override {}
 
  private:
+  template <typename Header>
+  void Send(wire::MessageType type, const Header& header, ByteSpan payload) {
+    transport_->Send(peer_, static_cast<std::uint8_t>(type), AsBytes(header), payload, nullptr,
+                     net::SendToken(0));
+  }
+
   const std::uint32_t index_;
   const Incarnation incarnation_;
   const std::unique_ptr<net::Transport> transport_;
+  const std::unique_ptr<net::Memory> memory_ = *transport_->Allocate(kMemoryBytes);
   std::uint64_t session_ = 0;
   net::PeerId peer_;
   std::uint64_t request_ = 0;
   std::size_t answers_ = 0;
   wire::Code code_ = wire::Code::Ok;
+  std::size_t blocks_ = 0;
+  std::uint64_t sequence_ = 0;
+  wire::MappedGradient where_;
+  std::vector<wire::Code> acknowledged_;
+  std::vector<wire::MapOutcome> mapped_;
 };
 
 wire::ViewT ViewOf(std::uint32_t number, const std::vector<Incarnation>& workers) {
@@ -242,6 +292,52 @@ TEST_F(ServerTest, AReplacedWorkerHearsThatItIsFenced) {
   FakeWorker replacement(*fabric_, *server_, layout_, 0, next);
   EXPECT_EQ(old.CodeOfPull(2), wire::Code::Fenced);
   EXPECT_EQ(replacement.CodeOfPull(2), wire::Code::Ok);
+}
+
+TEST_F(ServerTest, AppliesAGradientFromTheMemoryOfItsWorker) {
+  server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
+  FakeWorker worker(*fabric_, *server_, layout_, 0);
+  worker.Export(5, kMemoryBytes, worker.key());
+  worker.AwaitMoreThan(0);
+  EXPECT_EQ(worker.mapped(), std::vector{wire::MapOutcome::Mapped});
+  worker.PushFrom(5, kMemoryBytes - 16);
+  worker.AwaitMoreThan(1);
+  worker.Export(6, kMemoryBytes + 1, worker.key());  // it is not that long
+  worker.AwaitMoreThan(2);
+  EXPECT_EQ(worker.acknowledged(), std::vector{wire::Code::Ok});
+  EXPECT_EQ(worker.mapped().back(), wire::MapOutcome::Refused);
+  EXPECT_EQ(worker.CodeOfPull(1), wire::Code::Ok) << "no lie: memory may be what cannot be mapped";
+}
+
+// Each ends its own connection, and nobody else's.
+TEST_F(ServerTest, ALieAboutMemoryClosesTheConnectionOfWhoTellsIt) {
+  server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
+  FakeWorker other(*fabric_, *server_, layout_, 1);
+  const std::map<std::string, std::function<void(FakeWorker&)>> lies = {
+      {"of a push", [](FakeWorker& w) { w.PushFrom(6, 0); }},
+      {"of where", [](FakeWorker& w) { w.PushFrom(5, 2); }},
+      {"of how much", [](FakeWorker& w) { w.PushFrom(5, kMemoryBytes - 12); }},
+      {"of far away", [](FakeWorker& w) { w.PushFrom(5, ~std::uint64_t{0} - 3); }},
+      {"of nothing", [](FakeWorker& w) { w.Push(wire::PushSource::Memory, {}); }},
+      {"of elsewhere", [](FakeWorker& w) { w.Push(static_cast<wire::PushSource>(2), {}); }},
+      {"of size", [](FakeWorker& w) { w.Export(7, std::uint64_t{1} << 60, w.key()); }},
+      {"of no name", [](FakeWorker& w) { w.Export(0, kMemoryBytes, w.key()); }},
+      {"of old news", [](FakeWorker& w) { w.Export(5, kMemoryBytes, w.key()); }},
+  };
+  for (const auto& [what, lie] : lies) {
+    SCOPED_TRACE("a lie " + what);
+    FakeWorker liar(*fabric_, *server_, layout_, 0);
+    liar.Export(5, kMemoryBytes, liar.key());
+    liar.AwaitMoreThan(0);
+    ASSERT_EQ(liar.mapped(), std::vector{wire::MapOutcome::Mapped});
+    lie(liar);
+    liar.Pull(1, 1);
+    other.RoundTrip();
+    liar.ReadAll();
+    EXPECT_EQ(liar.blocks(), 0U) << "it is still served";
+    for (const wire::Code code : liar.acknowledged()) EXPECT_EQ(code, wire::Code::Invalid);
+    EXPECT_EQ(other.CodeOfPull(1), wire::Code::Ok);
+  }
 }
 
 TEST_F(ServerTest, StopsWhileACheckpointWaits) {

@@ -28,8 +28,9 @@ struct MappedRead {
 class ClientOutput {
  public:
   virtual ~ClientOutput() = default;
-  /// The caller adds the block's gradient as payload, and reports ClientLogic::OnPushSent when the
-  /// bytes were read.
+  /// The caller adds the block's gradient as payload, or where it lies, and reports
+  /// ClientLogic::OnPushSent when the bytes of the payload were read. The gradient itself may be
+  /// read until the push is acknowledged.
   virtual void SendPush(ShardIndex to, const wire::PushBlock& header) = 0;
   virtual void SendPull(ShardIndex to, const wire::PullRequest& header) = 0;
   /// Reads a block to its place, at once, whole, and from a shard that welcomes this client, or
