@@ -142,5 +142,25 @@ TEST_F(ClientPullTest, FencedEndsIt) {
   EXPECT_EQ(client_.pull_result()->code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// Messages cost more than the blocks of small tensors do.
+TEST(ClientPullRequestsTest, AsksForMoreOnceHalfOfTheCreditsAreFree) {
+  const Layout layout = MakeLayout(std::vector<std::int64_t>(9, 4), 1);
+  RecordingClientOutput output;
+  ClientLogic logic(layout, {.worker = WorkerIndex(3), .incarnation = Incarnation(9)}, output);
+  logic.OnConnected(ShardIndex(0), {.session = 500, .push_credits = 4, .pull_credits = 4});
+  const absl::Time now = absl::UnixEpoch();
+  logic.OnView(now, ViewNumber(4));
+  logic.StartPull(now, now + absl::Seconds(30));
+  const std::vector<std::byte> payload(16);
+  std::vector<std::uint32_t> counts;
+  for (std::uint32_t block = 0; block < 9; ++block) {
+    logic.OnPullBlock(now, ShardIndex(0), wire::PullBlock(500, 1, 1, 4, block, Code::Ok, 0, 0, 0),
+                      payload);
+  }
+  for (const auto& [to, header] : output.pulls) counts.push_back(header.count());
+  EXPECT_THAT(counts, ::testing::ElementsAre(4, 2, 2, 1));
+  EXPECT_EQ(logic.pull_result(), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace weir

@@ -85,7 +85,10 @@ void PullOperation::OnBlock(absl::Time now, ShardIndex shard, const wire::PullBl
     return;
   }
   state_.output.DeliverBlock(block, Version(header.version()), payload);
-  Pump(now, shard);
+  // One request for half of the credits, not one for each block: those of the other half keep the
+  // shard busy meanwhile.
+  const BlockWindow& asked = window(shard);
+  if (asked.used() * 2 <= asked.credits()) Pump(now, shard);
   FinishIfDone();
 }
 
