@@ -64,7 +64,7 @@ std::optional<MappedGradients::Outcome> MappedGradients::Work() {
   if (next.mapped->Prefault(kSlice)) return std::nullopt;
   Session& session = sessions_[next.session];
   session.memories[session.next] = {next.memory, std::move(next.mapped)};
-  session.next = (session.next + 1) % kEachSession;
+  session.next = (session.next + 1) % kBuffersKeptMapped;
   return End(absl::OkStatus());
 }
 

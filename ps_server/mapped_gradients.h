@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "common/base/bytes.h"
 #include "common/model/layout.h"
+#include "common/model/protocol.h"
 #include "common/net/transport.h"
 #include "schemas/data_generated.h"
 
@@ -27,8 +28,6 @@ namespace weir::ps {
 /// noticed here. Threading: the transport's owner.
 class MappedGradients {
  public:
-  /// Of one session; an older one makes room.
-  static constexpr std::size_t kEachSession = 4;
   /// What Work touches in one call: about what applying a block takes (30 to 60 us), so that
   /// mapping a model of any size delays nobody's push by more.
   static constexpr std::size_t kSlice = std::size_t{64} * 1024;
@@ -73,7 +72,7 @@ class MappedGradients {
     std::unique_ptr<net::MappedMemory> mapped;
   };
   struct Session {
-    std::array<Memory, kEachSession> memories;
+    std::array<Memory, kBuffersKeptMapped> memories;
     std::size_t next = 0;  // the place that the next one takes
   };
   struct Pending {

@@ -59,6 +59,10 @@ struct Printer {
     return absl::StrCat(ToString(e.who), " made the gradient of block ", e.block.value(),
                         " for push #", e.sequence.value());
   }
+  std::string operator()(const MappedReadMade& e) const {
+    return absl::StrCat(ToString(e.who), " reads the memory of ps ", e.shard.value(), " in view ",
+                        e.view.value());
+  }
   std::string operator()(const PushSent& e) const {
     return absl::StrCat(ToString(e.who), " sends block ", e.block.value(), " of push #",
                         e.sequence.value(), " from base version ", e.base.value());

@@ -59,6 +59,12 @@ struct PullDelivered {
   Version version;
   std::vector<float> values;
 };
+/// It came straight from the memory of `shard`, read in `view`.
+struct MappedReadMade {
+  Life who;
+  ShardIndex shard;
+  ViewNumber view;
+};
 /// A step began to use a block's weights, which are of `version`, until its gradient is made.
 struct WeightsRead {
   Life who;
@@ -117,10 +123,10 @@ struct FinalBlock {
   std::vector<float> values;
 };
 
-using Event =
-    std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
-                 PullDelivered, WeightsRead, GradientMade, PushSent, SnapshotBlock, StepGranted,
-                 StepCounted, LentBytesChanged, LevelReached, WorkerAccused, CutStored, FinalBlock>;
+using Event = std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
+                           PullDelivered, MappedReadMade, WeightsRead, GradientMade, PushSent,
+                           SnapshotBlock, StepGranted, StepCounted, LentBytesChanged, LevelReached,
+                           WorkerAccused, CutStored, FinalBlock>;
 using History = std::vector<Event>;
 
 std::string ToString(const Life& life);

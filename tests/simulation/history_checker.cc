@@ -63,6 +63,7 @@ class Checker {
       if (gone_[e.shard].contains(life)) Fail(Rule::kNoReturn, e, ToString(life) + " was gone");
     }
     live_[e.shard] = std::move(live);
+    views_[e.shard] = e.view;
   }
 
   void operator()(const BlockApplied& e) {
@@ -96,6 +97,13 @@ class Checker {
       Fail(Rule::kBaseVersions, e, "over weights that a step still reads");
     }
     worker.here[e.block] = e.version;
+  }
+
+  void operator()(const MappedReadMade& e) {
+    if (views_[e.shard] != e.view) {
+      Fail(Rule::kMappedReads, e, absl::StrCat("the ps has view ", views_[e.shard].value()));
+    }
+    if (!live_[e.shard].contains(e.who)) Fail(Rule::kMappedReads, e, "it is not in that view");
   }
 
   void operator()(const WeightsRead& e) {
@@ -270,6 +278,7 @@ class Checker {
   std::map<Life, Worker> workers_;
   std::set<Life> over_;
   std::map<ShardIndex, std::set<Life>> live_;
+  std::map<ShardIndex, ViewNumber> views_;
   std::map<ShardIndex, std::set<Life>> gone_;  // from an earlier view
   std::map<std::tuple<Life, Sequence, BlockId>, Version> applied_;
   std::vector<std::vector<std::vector<float>>> versions_;  // by block, then version
@@ -297,6 +306,8 @@ const char* RuleName(Rule rule) {
       return "whole blocks";
     case Rule::kReadsOwnWrites:
       return "reads own writes";
+    case Rule::kMappedReads:
+      return "mapped reads";
     case Rule::kBaseVersions:
       return "base versions";
     case Rule::kPullComplete:

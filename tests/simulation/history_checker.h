@@ -18,6 +18,7 @@ enum class Rule {
   kSerialSum,        ///< the final weights are the serial sum of what was applied
   kWholeBlocks,      ///< what is pulled or saved is exactly one version of a block
   kReadsOwnWrites,   ///< a pull follows the worker's own acknowledged pushes
+  kMappedReads,      ///< memory is read in the shard's own view, by who is in it
   kBaseVersions,     ///< a step's weights stay while it reads them, and are what its push names
   kPullComplete,     ///< a pull delivers every block once, and only while it goes on
   kSteps,            ///< each step counted once, after its push; the job ends at exactly max

@@ -50,6 +50,10 @@ class HistoryCheckerTest : public ::testing::Test {
     return PullDelivered{kA, kBlock, Version(version), std::move(values)};
   }
 
+  static Event ReadInPlace(std::uint32_t view, Life who = kA) {
+    return MappedReadMade{who, kShard, ViewNumber(view)};
+  }
+
   static History Right() {
     return {ShardTookView{kShard, ViewNumber(1), {kA}},
             Start(Operation::kTicket),
@@ -119,6 +123,13 @@ TEST_F(HistoryCheckerTest, AcknowledgedButNotApplied) {
   history[14] = SnapshotBlock{kBlock, Version(0), After({})};
   history.back() = FinalBlock{kBlock, After({})};
   EXPECT_THAT(Broken(history), ElementsAre(Rule::kAcknowledged));
+}
+
+TEST_F(HistoryCheckerTest, MemoryIsReadInTheShardsViewByWhoIsInIt) {
+  EXPECT_THAT(BrokenWith(5, ReadInPlace(1)), IsEmpty());
+  EXPECT_THAT(BrokenWith(5, ReadInPlace(0)), ElementsAre(Rule::kMappedReads));
+  EXPECT_THAT(BrokenWith(5, ReadInPlace(2)), ElementsAre(Rule::kMappedReads));
+  EXPECT_THAT(BrokenWith(5, ReadInPlace(1, kB)), ElementsAre(Rule::kMappedReads));
 }
 
 TEST_F(HistoryCheckerTest, AVersionIsLeftOut) {

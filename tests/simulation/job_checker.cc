@@ -32,6 +32,7 @@ struct Process {
   bool dropped = false;
   std::optional<int> end_heard;
   bool missed_chief = false;
+  bool end_unheard = false;
   absl::Time end_by = absl::InfiniteFuture();  // by what has happened so far
   ViewNumber view;
   absl::Time heard = absl::InfinitePast();  // by its chief
@@ -208,6 +209,7 @@ class Checker {
     }
   }
 
+  void operator()(const EndUnheard& e) { processes_[e.process].end_unheard = true; }
   void operator()(const ChiefMissed& e) {
     processes_[e.process].missed_chief = true;
     EndBy(processes_[e.process], now_ + kLeave);
@@ -310,7 +312,7 @@ class Checker {
       if (code != *process.end_heard) Fail(Rule::kExitCodes, "it was told another code");
     } else if (process.missed_chief) {
       if (code != 4) Fail(Rule::kExitCodes, "it lost its chief");
-    } else if (code != 0 && !hit_ && s_.disk_error == 0) {
+    } else if (code != 0 && !hit_ && s_.disk_error == 0 && !(code == 4 && process.end_unheard)) {
       Fail(Rule::kExitCodes, "nothing had gone wrong");
     } else if (code == 1 && process.chief != kNoProcess && !process.dropped) {
       Fail(Rule::kExitCodes, "it is not fenced, and nobody told it that the job failed");

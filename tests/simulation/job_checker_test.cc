@@ -120,6 +120,10 @@ TEST_F(JobCheckerTest, APhaseThatTakesTooLong) {
 TEST_F(JobCheckerTest, ExitCodes) {
   Replace(20, TaskEnded{kWorker, 4, ""});
   EXPECT_THAT(Broken(), ElementsAre(Rule::kExitCodes)) << "it was told 0";
+  Replace(18, EndUnheard{kWorker});
+  EXPECT_THAT(Broken(), IsEmpty()) << "but never heard";
+  Replace(20, TaskEnded{kWorker, 1, ""});
+  EXPECT_THAT(Broken(), ElementsAre(Rule::kExitCodes));
 }
 
 TEST_F(JobCheckerTest, AFailureWithoutACause) {

@@ -48,6 +48,9 @@ struct Printer {
   std::string operator()(const EndHeard& e) const {
     return absl::StrCat(P(e.process), " hears the end, ", e.exit_code);
   }
+  std::string operator()(const EndUnheard& e) const {
+    return absl::StrCat(P(e.process), " is told of the end, which is lost");
+  }
   std::string operator()(const ChiefMissed& e) const {
     return absl::StrCat(P(e.process), " misses its chief");
   }

@@ -95,6 +95,10 @@ struct EndHeard {
 struct ChiefMissed {
   ProcessId process;
 };
+/// The answer that its job has ended was lost: it may find nobody to ask again.
+struct EndUnheard {
+  ProcessId process;
+};
 
 /// A manifest appeared, by the committer of `chief`. `whole`: with the files of every shard, each
 /// complete and of this run.
@@ -115,7 +119,8 @@ struct JobEvent {
   absl::Time at;
   std::variant<TaskStarted, TaskHit, TaskEnded, RunStarted, PhaseEntered, RunFinished, MemberOpened,
                MemberHeard, LeasesHeld, MemberDropped, ViewPublished, ViewTaken, EndHeard,
-               ChiefMissed, CheckpointCommitted, CheckpointMarkedFinal, CheckpointPruned>
+               ChiefMissed, EndUnheard, CheckpointCommitted, CheckpointMarkedFinal,
+               CheckpointPruned>
       what;
 };
 using JobHistory = std::vector<JobEvent>;

@@ -65,13 +65,14 @@ struct Totals {
 };
 
 // A simulation in which these never come about proves little, whatever the checker says.
-constexpr std::array<const char*, 50> kMustOccur = {
+constexpr std::array<const char*, 55> kMustOccur = {
     // the data path
     "push Ok", "push duplicate", "push Busy", "push StaleView", "push Fenced", "pull Busy",
     "pull StaleView", "pull Fenced", "ticket Granted", "ticket Finished", "ticket Released",
     "ticket StaleView", "ticket Fenced", "snapshot", "connect accepted", "connect retry",
     "worker fenced", "worker's connection broke", "step by tensor", "early gradient",
-    "pulled again", "interrupt",
+    "pulled again", "interrupt", "mapped read", "mapped read declined",
+    "mapped read of a frozen ps", "mapped read of a dead ps", "push from memory",
     // the job
     "join Accepted", "join NotYet", "join Ended", "join's answer lost", "lease expired",
     "session closed", "member missed its chief", "chief held up", "second chief refused",

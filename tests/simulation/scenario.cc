@@ -13,7 +13,7 @@ namespace {
 using chief::MemberId;
 using chief::Phase;
 
-constexpr std::array<std::pair<const char*, Plant>, 20> kPlants = {{
+constexpr std::array<std::pair<const char*, Plant>, 22> kPlants = {{
     {"reapply-repeats", Plant::kReapplyRepeats},
     {"acknowledge-lost", Plant::kAcknowledgeLost},
     {"push-read-late", Plant::kPushReadLate},
@@ -22,6 +22,8 @@ constexpr std::array<std::pair<const char*, Plant>, 20> kPlants = {{
     {"no-ticks", Plant::kNoTicks},
     {"acknowledge-early", Plant::kAcknowledgeEarly},
     {"gradient-early", Plant::kGradientEarly},
+    {"read-torn", Plant::kReadTorn},
+    {"read-stale-view", Plant::kReadStaleView},
     {"deaf-members", Plant::kDeafMembers},
     {"exit-zero", Plant::kExitZero},
     {"done-before-written", Plant::kDoneBeforeWritten},
@@ -166,6 +168,7 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   AddFaults(random, s);
   if (random.Chance(0.6)) s.by_tensor = random.Chance(0.5) ? 1 : random.Unit();
   s.compute = random.Upto(random.Chance(0.5) ? s.delay : 10 * s.delay);
+  if (random.Chance(0.6)) s.mapped = random.Chance(0.5) ? 1 : random.Unit();
   return s;
 }
 
@@ -178,7 +181,7 @@ std::string Scenario::Describe() const {
       absl::FormatDuration(slow_delay), ", lease ", absl::FormatDuration(lease), ", save every ",
       save_checkpoints_steps, " steps and ", absl::FormatDuration(save_checkpoints_secs), ", keep ",
       keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),
-      restart_each ? ", restarted one by one" : ", restarted as a whole");
+      ", mapped ", mapped, restart_each ? ", restarted one by one" : ", restarted as a whole");
   for (const Fault& fault : faults) {
     absl::StrAppend(&text, ", ", FaultText(fault.kind), " ", fault.task.ToString(), " ",
                     absl::FormatDuration(fault.after), " after ",

@@ -24,6 +24,8 @@ enum class Plant {
   kNoTicks,           ///< clients never look at the clock
   kAcknowledgeEarly,  ///< a push is acknowledged when it is sent
   kGradientEarly,     ///< the client is told that a gradient is ready before it is made
+  kReadTorn,          ///< half of a block that is read from memory is from before
+  kReadStaleView,     ///< memory is read whatever the view of its shard
   // Of the job.
   kDeafMembers,        ///< nobody listens to End, nor watches the chief
   kExitZero,           ///< whoever loses the chief exits with 0
@@ -105,6 +107,8 @@ struct Scenario {
   /// Chance of a worker other than the first, in each of its steps, to leave: after the push, with
   /// the step in hand, and by an interrupt of its wait for one.
   double release_early = 0;
+  /// Chance of a worker to be on the host of its ps: it reads their memory, and they its.
+  double mapped = 0;
   bool wait_for_view = true;  ///< workers start with a view, not before
 
   std::string Describe() const;

@@ -21,8 +21,6 @@ std::vector<float> Copy(std::span<const float> values) { return {values.begin(),
 
 }  // namespace
 
-void SimShard::Free::operator()(std::byte* bytes) const { std::free(bytes); }
-
 SimShard::SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Report report)
     : cluster_(cluster),
       index_(index),
@@ -30,7 +28,8 @@ SimShard::SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Rep
       report_(std::move(report)),
       memory_bytes_(
           ps::BlockStore::BytesNeeded(cluster.layout(), index, cluster.scenario().spares) + 64),
-      memory_(static_cast<std::byte*>(std::aligned_alloc(64, (memory_bytes_ + 63) / 64 * 64))),
+      memory_(static_cast<std::byte*>(std::aligned_alloc(64, (memory_bytes_ + 63) / 64 * 64)),
+              [](std::byte* bytes) { std::free(bytes); }),
       store_(cluster.layout(), index, cluster.scenario().spares, {memory_.get(), memory_bytes_}),
       counters_(cluster.scenario().workers),
       shard_(cluster.layout(),
@@ -52,6 +51,7 @@ SimShard::SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Rep
     const std::span<float> values = store_.InitialValues(block);
     std::ranges::copy(cluster.first(block), values.begin());
   }
+  store_.Identify(Incarnation(process_));
 }
 
 SimShard::~SimShard() = default;
@@ -107,6 +107,14 @@ wire::ConnectReplyT SimShard::Connect(const wire::ConnectRequestT& request) {
                          .session = reply.session});
   if (replaced) Close(*replaced);
   return reply;
+}
+
+std::optional<SimMapping> SimShard::Map() const {
+  const std::size_t blocks = cluster_.layout().blocks_of(index_).size();
+  if (blocks == 0) return std::nullopt;
+  const auto reader =
+      arena::Reader::Create({memory_.get(), memory_bytes_}, blocks, Incarnation(process_));
+  return SimMapping{process_, memory_, *reader};
 }
 
 void SimShard::Close(const ps::Connection& connection) {

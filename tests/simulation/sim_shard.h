@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/arena/arena_reader.h"
 #include "common/base/bytes.h"
 #include "ps_server/logic/admission.h"
 #include "ps_server/logic/block_store.h"
@@ -22,6 +23,13 @@
 namespace weir::sim {
 
 class SimCluster;
+
+/// The memory of one shard as a worker on its host has it mapped: outlives the shard.
+struct SimMapping {
+  ProcessId ps = kNoProcess;
+  std::shared_ptr<std::byte> memory;
+  arena::Reader reader;
+};
 
 /// The shell of one shard: its memory, its connections, its checkpoint writer.
 class SimShard final : private ps::ShardOutput {
@@ -41,6 +49,9 @@ class SimShard final : private ps::ShardOutput {
   void SendStats();
   /// The connections of its process break.
   void Disconnect();
+
+  /// Nothing for a shard without blocks.
+  std::optional<SimMapping> Map() const;
 
   ProcessId process() const { return process_; }
   ViewNumber view() const { return shard_.view(); }
@@ -78,11 +89,8 @@ class SimShard final : private ps::ShardOutput {
   const ShardIndex index_;
   const ProcessId process_;
   const Report report_;
-  struct Free {
-    void operator()(std::byte* bytes) const;
-  };
   const std::size_t memory_bytes_;
-  std::unique_ptr<std::byte, Free> memory_;
+  const std::shared_ptr<std::byte> memory_;
   ps::BlockStore store_;
   ps::ShardCounters counters_;
   ps::Shard shard_;

@@ -11,6 +11,7 @@
 #include "tests/simulation/gradient.h"
 #include "tests/simulation/sim_cluster.h"
 #include "tests/simulation/sim_shard.h"
+#include "worker/client/logic/mapped_read.h"
 
 namespace weir::sim {
 namespace {
@@ -36,7 +37,9 @@ wire::PushAck AckOf(const wire::PushBlock& h) {
 }  // namespace
 
 SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
-                     const std::vector<ShardLink>& links, std::function<void(absl::Status)> ended)
+                     const std::vector<ShardLink>& links,
+                     const std::vector<std::optional<SimMapping>>& mappings,
+                     std::function<void(absl::Status)> ended)
     : cluster_(cluster),
       life_(life),
       process_(process),
@@ -47,10 +50,13 @@ SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
               .retry_after = kRetryAfter,
               .busy_backoff = absl::Milliseconds(2)},
              *this),
+      mappings_(mappings),
+      read_before_(cluster.layout().blocks().size()),
       weights_(cluster.layout().blocks().size()),
       pushes_being_read_(static_cast<std::size_t>(cluster.layout().shards())) {
   for (const Block& block : cluster.layout().blocks()) {
-    gradients_.emplace_back(static_cast<std::size_t>(block.elements));
+    gradients_.push_back(
+        std::make_shared<std::vector<float>>(static_cast<std::size_t>(block.elements)));
   }
   for (std::uint16_t s = 0; s < cluster.layout().shards(); ++s) {
     logic_.OnConnected(ShardIndex(s), links[s]);
@@ -69,6 +75,7 @@ void SimWorker::Start() {
 }
 
 void SimWorker::OnView(ViewNumber view) {
+  told_ = std::max(told_, view);
   logic_.OnView(now(), view);
   Start();
   Proceed();
@@ -222,7 +229,7 @@ void SimWorker::MakeGradient(std::size_t tensor) {
   for (const Block& block : cluster_.layout().blocks()) {
     if (block.tensor != tensor) continue;
     cluster_.Record(GradientMade{life_, sequence_, block.id});
-    std::vector<float>& gradient = gradients_[block.id.value()];
+    std::vector<float>& gradient = *gradients_[block.id.value()];
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       gradient[i] = GradientOf(life_, sequence_, block.id, i);
     }
@@ -331,13 +338,13 @@ void SimWorker::SetAlarm() {
 
 void SimWorker::SpoilGradients() {
   // The worker's next use of its memory: whoever still reads it sends nonsense.
-  for (std::vector<float>& gradient : gradients_) {
-    std::ranges::fill(gradient, std::numeric_limits<float>::quiet_NaN());
+  for (const auto& gradient : gradients_) {
+    std::ranges::fill(*gradient, std::numeric_limits<float>::quiet_NaN());
   }
 }
 
 bool SimWorker::GradientIsWhole(BlockId block, Sequence sequence) const {
-  const std::vector<float>& gradient = gradients_[block.value()];
+  const std::vector<float>& gradient = *gradients_[block.value()];
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     if (gradient[i] != GradientOf(life_, sequence, block, i)) return false;
   }
@@ -358,6 +365,8 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
   }
   const auto bytes = std::make_shared<std::vector<std::byte>>();
   SimCluster* const cluster = &cluster_;
+  const std::shared_ptr<std::vector<float>> mapped =
+      PushesFromMemory(to) ? gradients_[block.value()] : nullptr;
   const auto check = [block, header](SimWorker& worker) {
     if (worker.GradientIsWhole(block, Sequence(header.sequence()))) return;
     worker.cluster_.Record(
@@ -379,7 +388,7 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
                                  if (worker == nullptr) return false;
                                  check(*worker);
                                  const auto gradient =
-                                     std::as_bytes(std::span(worker->gradients_[block.value()]));
+                                     std::as_bytes(std::span(*worker->gradients_[block.value()]));
                                  bytes->assign(gradient.begin(), gradient.end());
                                  return true;
                                },
@@ -393,9 +402,15 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
                                  worker->Proceed();
                                },
                            .deliver =
-                               [cluster, to, header, bytes, plant](bool repeated) {
+                               [cluster, to, header, bytes, plant, mapped](bool repeated) {
                                  const bool remap = repeated && plant == Plant::kReapplyRepeats;
                                  const wire::PushBlock arrived = remap ? Remapped(header) : header;
+                                 if (mapped != nullptr) {
+                                   // Only now, and whoever lives by then.
+                                   cluster->Count("push from memory");
+                                   const auto there = std::as_bytes(std::span(*mapped));
+                                   bytes->assign(there.begin(), there.end());
+                                 }
                                  cluster->shard(to).OnPush(arrived, *bytes);
                                },
                            .lost =
@@ -434,6 +449,35 @@ void SimWorker::SendTicket(ShardIndex to, const wire::TicketRequest& header) {
                            .deliver = [cluster = &cluster_, to, header](bool) {
                              cluster->shard(to).OnTicket(header);
                            }});
+}
+
+std::optional<Version> SimWorker::TryRead(const MappedRead& read) {
+  const std::optional<SimMapping>& mapping = mappings_[read.from.value()];
+  if (!mapping.has_value()) return std::nullopt;
+  NotePull();
+  std::vector<float> values(static_cast<std::size_t>(cluster_.layout().block(read.block).elements));
+  const Plant plant = cluster_.scenario().plant;
+  MappedRead asked = read;
+  ViewNumber newest = told_;
+  if (plant == Plant::kReadStaleView) newest = asked.view = mapping->reader.view();
+  const std::optional<Version> version = ReadMapped(mapping->reader, asked, newest, values);
+  cluster_.Count(version.has_value() ? "mapped read" : "mapped read declined");
+  if (!version.has_value()) return std::nullopt;
+  if (!cluster_.processes().alive(mapping->ps)) {
+    cluster_.Count("mapped read of a dead ps");
+  } else if (cluster_.processes().frozen(mapping->ps)) {
+    cluster_.Count("mapped read of a frozen ps");
+  }
+  std::vector<float>& before = read_before_[read.block.value()];
+  if (plant == Plant::kReadTorn && !before.empty()) {
+    std::copy(before.begin() + static_cast<std::ptrdiff_t>(before.size() / 2), before.end(),
+              values.begin() + static_cast<std::ptrdiff_t>(before.size() / 2));
+  }
+  before = values;
+  weights_[read.block.value()] = *version;
+  cluster_.Record(MappedReadMade{life_, read.from, read.view});
+  cluster_.Record(PullDelivered{life_, read.block, *version, std::move(values)});
+  return version;
 }
 
 void SimWorker::DeliverBlock(BlockId block, Version version, ByteSpan payload) {

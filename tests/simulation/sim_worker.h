@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "common/base/bytes.h"
 #include "tests/simulation/history.h"
 #include "tests/simulation/processes.h"
+#include "tests/simulation/sim_shard.h"
 #include "tests/simulation/step_plan.h"
 #include "worker/client/logic/client_logic.h"
 
@@ -22,10 +24,13 @@ class SimCluster;
 /// it is told that the job is finished. Some steps push whole models, some tensor by tensor.
 class SimWorker final : private ClientOutput {
  public:
-  /// `links` are its accepted connections, by shard. `ended` is called once, from the scheduler,
+  /// `links` are its accepted connections, by shard, and `mappings` the memory that it has mapped
+  /// there; who has any is mapped by its shards, too. `ended` is called once, from the scheduler,
   /// when it takes no more steps: with an error, or well.
   SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
-            const std::vector<ShardLink>& links, std::function<void(absl::Status)> ended);
+            const std::vector<ShardLink>& links,
+            const std::vector<std::optional<SimMapping>>& mappings,
+            std::function<void(absl::Status)> ended);
   ~SimWorker() override;
 
   void Start();
@@ -56,7 +61,7 @@ class SimWorker final : private ClientOutput {
 
   void SendPush(ShardIndex to, const wire::PushBlock& header) override;
   void SendPull(ShardIndex to, const wire::PullRequest& header) override;
-  std::optional<Version> TryRead(const MappedRead&) override { return std::nullopt; }
+  std::optional<Version> TryRead(const MappedRead& read) override;
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
 
@@ -87,6 +92,8 @@ class SimWorker final : private ClientOutput {
   /// Calls `what` on this worker after a while, if it still lives then.
   void After(absl::Duration delay, void (SimWorker::*what)());
 
+  /// What a repetition or a plant may find: whatever is there by then.
+  bool PushesFromMemory(ShardIndex to) const { return mappings_[to.value()].has_value(); }
   void SpoilGradients();
   bool GradientIsWhole(BlockId block, Sequence sequence) const;
   void TellWhenDone();
@@ -98,9 +105,13 @@ class SimWorker final : private ClientOutput {
   const ProcessId process_;
   std::function<void(absl::Status)> ended_;  // empty once called
   ClientLogic logic_;
-  std::vector<std::vector<float>> gradients_;  // by block
-  std::vector<Version> weights_;               // by block: the version that was delivered last
-  std::vector<int> pushes_being_read_;         // by shard
+  const std::vector<std::optional<SimMapping>> mappings_;  // by shard
+  // By block. Shared with who has them mapped.
+  std::vector<std::shared_ptr<std::vector<float>>> gradients_;
+  std::vector<std::vector<float>> read_before_;  // by block; for a plant
+  ViewNumber told_;                              // the newest view
+  std::vector<Version> weights_;                 // by block: the version that was delivered last
+  std::vector<int> pushes_being_read_;           // by shard
   std::set<Operation> running_;
   Stage stage_ = Stage::kAsking;
   bool started_ = false;

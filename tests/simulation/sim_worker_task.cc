@@ -43,10 +43,14 @@ void SimWorkerTask::Connect(ShardIndex shard) {
   const auto answer = [this, shard, answered](const wire::ConnectReplyT* reply) {
     if (!std::exchange(*answered, true)) OnConnectReply(shard, reply);
   };
-  world_.processes().After(ps->process(), world_.network().Delay(), [this, ps, request, answer] {
-    const wire::ConnectReplyT reply = ps->Connect(request);
-    After(world_.network().Delay(), [answer, reply] { answer(&reply); });
-  });
+  world_.processes().After(
+      ps->process(), world_.network().Delay(), [this, ps, request, answer, answered] {
+        const wire::ConnectReplyT reply = ps->Connect(request);
+        After(world_.network().Delay(), [this, answered, answer, reply, mapping = ps->Map()] {
+          if (reply.accepted && !*answered) mappings_.push_back(mapping);
+          answer(&reply);
+        });
+      });
   After(absl::Seconds(5), [answer] { answer(nullptr); });
 }
 
@@ -69,8 +73,9 @@ void SimWorkerTask::OnConnectReply(ShardIndex shard, const wire::ConnectReplyT* 
 }
 
 void SimWorkerTask::BeginTraining() {
+  if (!world_.random().Chance(world_.scenario().mapped)) mappings_.assign(links_.size(), {});
   worker_ =
-      std::make_unique<SimWorker>(run(), life(), process(), links_,
+      std::make_unique<SimWorker>(run(), life(), process(), links_, mappings_,
                                   [this](const absl::Status& status) { OnTrainingEnded(status); });
   run().AddWorker(life(), worker_.get());
   if (given_up_) run().EndLife(life());

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "schemas/shard_generated.h"
 #include "tests/simulation/sim_member.h"
+#include "tests/simulation/sim_shard.h"
 #include "tests/simulation/sim_worker.h"
 
 namespace weir::sim {
@@ -34,6 +36,7 @@ class SimWorkerTask final : public SimMember {
 
   ViewNumber view_;
   std::vector<ShardLink> links_;
+  std::vector<std::optional<SimMapping>> mappings_;  // of those who answered
   absl::Time connect_by_;
   bool connecting_ = false;
   bool told_to_stop_ = false;

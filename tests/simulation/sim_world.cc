@@ -147,7 +147,10 @@ void SimWorld::CallJoin(ProcessId from, const wire::JoinRequestT& request,
   }
   processes_.After(asked->process(), network_.Delay(), [this, from, asked, request, once] {
     const auto reply = std::make_shared<wire::JoinReplyT>(asked->Join(request));
-    if (random_.Chance(scenario_.drop / 4)) return Count("join's answer lost");
+    if (random_.Chance(scenario_.drop / 4)) {
+      if (reply->outcome == wire::JoinOutcome::Ended) Record(EndUnheard{from});
+      return Count("join's answer lost");
+    }
     processes_.After(from, network_.Delay(), [once, reply] { once(reply.get()); });
   });
   processes_.After(from, kJoinAttempt, [once] { once(nullptr); });

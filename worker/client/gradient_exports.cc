@@ -23,7 +23,7 @@ bool GradientExports::EndAnnouncement(ShardIndex index, std::uint64_t buffer, bo
   shard.memory.reset();
   if (mapped) {
     shard.mapped[shard.next] = buffer;
-    shard.next = (shard.next + 1) % kKept;
+    shard.next = (shard.next + 1) % kBuffersKeptMapped;
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/model/protocol.h"
 #include "common/net/transport.h"
 #include "worker/client/parameter_buffer.h"
 
@@ -16,9 +17,6 @@ namespace weir {
 /// gradient instead of carrying it. Mirrors ps::MappedGradients. Allocates nothing once made.
 class GradientExports {
  public:
-  /// Shards keep the last so many (schemas/data.fbs).
-  static constexpr std::size_t kKept = 4;
-
   GradientExports() = default;
   explicit GradientExports(std::size_t shards) : shards_(shards) {}
 
@@ -32,7 +30,7 @@ class GradientExports {
 
  private:
   struct Shard {
-    std::array<std::uint64_t, kKept> mapped{};  // ids of buffers; 0: none
+    std::array<std::uint64_t, kBuffersKeptMapped> mapped{};  // ids of buffers; 0: none
     std::size_t next = 0;                       // the place that the next one takes
     std::uint64_t announced = 0;                // 0: none is
     std::shared_ptr<const net::Memory> memory;  // of `announced`

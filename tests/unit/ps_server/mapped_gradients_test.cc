@@ -131,9 +131,9 @@ TEST_F(MappedGradientsTest, SaysSoOfMemoryThatCannotBeMapped) {
 }
 
 TEST_F(MappedGradientsTest, KeepsTheLastFewOfEachSession) {
-  for (std::uint64_t name = 1; name <= MappedGradients::kEachSession + 1; ++name) Map(name);
+  for (std::uint64_t name = 1; name <= kBuffersKeptMapped + 1; ++name) Map(name);
   EXPECT_THAT(Find(1, 0, 4).wrong, NotNull());
-  for (std::uint64_t name = 2; name <= MappedGradients::kEachSession + 1; ++name) {
+  for (std::uint64_t name = 2; name <= kBuffersKeptMapped + 1; ++name) {
     EXPECT_THAT(Find(name, 0, 4).wrong, IsNull()) << name;
   }
   Map(1);
