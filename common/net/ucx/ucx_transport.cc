@@ -23,7 +23,7 @@ constexpr int kProgressRounds = 32;
 
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
-  if (IsRdma(options.fabric)) {
+  if (options.fabric == UcxFabric::kRdma) {
     return WithExitCode(
         FromUcs(status,
                 absl::StrCat(what, options.net_devices.empty() ? "" : " on ", options.net_devices,
@@ -104,8 +104,16 @@ UcxTransport::~UcxTransport() {
       Complete(*operation.endpoint, operation.token, UCS_ERR_CANCELED);
       operation.transport = nullptr;  // a callback that comes after all finds nobody
     });
+    gets_.ForEachUnderWay([this](GetOperation& operation) {
+      got_.push_back({operation.token, OutcomeOf(*operation.endpoint, UCS_ERR_CANCELED)});
+      operation.transport = nullptr;
+      operation.key.reset();
+    });
   }
-  if (last_events_ != nullptr) ReportSends(*last_events_);
+  if (last_events_ != nullptr) {
+    ReportSends(*last_events_);
+    ReportGets(*last_events_);
+  }
 }
 
 std::string UcxTransport::address() const {
@@ -123,7 +131,7 @@ std::string UcxTransport::address() const {
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
-  return UcxMemory::Create(context_, bytes, /*shared=*/SharesMemory(options_.fabric));
+  return UcxMemory::Create(context_, bytes, /*shared=*/options_.fabric != UcxFabric::kTcp);
 }
 
 absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
@@ -170,6 +178,7 @@ bool UcxTransport::Progress(TransportEvents& events) {
   events_ = nullptr;
   any |= StartWaiting();
   any |= ReportSends(events);
+  any |= ReportGets(events);
   any |= ReportDowns(events);
   any |= CloseEndpoints();
   return any;
@@ -185,7 +194,8 @@ bool UcxTransport::ProgressWorker() {
 }
 
 void UcxTransport::Wait(absl::Duration timeout) {
-  const bool must_progress = !completions_.empty() || !downs_.empty() || !ready_.empty();
+  const bool must_progress =
+      !completions_.empty() || !got_.empty() || !downs_.empty() || !ready_.empty();
   if (must_progress || MustClose()) return;
   waiter_.Wait(timeout);
 }
