@@ -113,8 +113,8 @@ net::UcxFabric FabricOf(const RoleSetup& setup) {
   switch (setup.options.transport) {
     case TransportChoice::kAuto:
       return net::UcxFabric::kTcpMapped;
+    // Peers on this host too: UCX finds no memory to map beside a connection that its device made.
     case TransportChoice::kRequireRdma:
-      return net::UcxFabric::kRdmaMapped;
     case TransportChoice::kRdma:
       return net::UcxFabric::kRdma;
     case TransportChoice::kTcp:
@@ -135,7 +135,6 @@ std::string TransportKind(const RoleSetup& setup) {
     case net::UcxFabric::kShm:
       return "ucx shm";
     case net::UcxFabric::kRdma:
-    case net::UcxFabric::kRdmaMapped:
       return "ucx rdma";
   }
   return "ucx tcp";
@@ -144,15 +143,20 @@ std::string TransportKind(const RoleSetup& setup) {
 Mapping MappingOf(const RoleSetup& setup) {
   switch (setup.options.transport) {
     case TransportChoice::kAuto:
-    case TransportChoice::kRequireRdma:
       return Mapping::kWhereItWorks;
     case TransportChoice::kTcp:
+    case TransportChoice::kRequireRdma:
     case TransportChoice::kRdma:
       return Mapping::kNever;
     case TransportChoice::kShm:
       return Mapping::kRequired;
   }
   return Mapping::kNever;
+}
+
+OneSidedReads OneSidedReadsOf(const RoleSetup& setup) {
+  return FabricOf(setup) == net::UcxFabric::kRdma ? OneSidedReads::kRequired
+                                                  : OneSidedReads::kNever;
 }
 
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup) {

@@ -65,6 +65,9 @@ std::string TransportKind(const RoleSetup& setup);
 /// Whether a worker is to map the memory of the ps on its host.
 Mapping MappingOf(const RoleSetup& setup);
 
+/// Whether a worker is to read the memory of the ps from afar.
+OneSidedReads OneSidedReadsOf(const RoleSetup& setup);
+
 /// The UCX transport that the options ask for.
 absl::StatusOr<std::unique_ptr<net::Transport>> CreateTransport(const RoleSetup& setup);
 

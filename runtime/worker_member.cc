@@ -111,6 +111,7 @@ absl::StatusOr<std::unique_ptr<DataClient>> WorkerMember::ConnectToShards(const 
   options.transport_kind = TransportKind(setup_);
   options.ucx_version = net::UcxVersion();
   options.mapping = MappingOf(setup_);
+  options.one_sided_reads = OneSidedReadsOf(setup_);
   for (const auto& [index, address] : setup_.cluster.ps) {
     options.shard_names.push_back(Task{RoleType::kPs, index}.ToString());
   }

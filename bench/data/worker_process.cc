@@ -53,6 +53,7 @@ absl::StatusOr<std::unique_ptr<DataClient>> Connect(const RoleOptions& role, con
   options.host_id = HostId();
   options.transport_kind = TransportKind(setup);
   options.ucx_version = net::UcxVersion();
+  options.one_sided_reads = OneSidedReadsOf(setup);
   options.connect_deadline = kConnectLimit;
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup));
   return DataClient::Connect(layout, options, std::move(transport), ShardCaller(role.shards));

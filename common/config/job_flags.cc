@@ -55,7 +55,8 @@ FlagTable SavingFlags(JobOptions& job) {
 FlagTable NetworkFlags(JobOptions& job) {
   return {
       {"--transport", "auto|require-rdma|rdma|tcp|shm",
-       "how pushes and pulls travel; auto: tcp, and mapped memory on one host",
+       "how pushes and pulls travel; auto: tcp, and mapped memory on one host; rdma: an RDMA "
+       "device",
        TransportValue(job.transport)},
       {"--net-devices", "LIST", "network devices for UCX, with commas between",
        Text(job.net_devices, CheckDeviceList), "UCX's choice"},

@@ -52,4 +52,19 @@ class LoopbackMappedMemory final : public MappedMemory {
   const MutableByteSpan bytes_;
 };
 
+/// Ends with its storage, as registered memory does with its owner.
+class LoopbackRemoteMemory final : public RemoteMemory {
+ public:
+  LoopbackRemoteMemory(PeerId owner, std::weak_ptr<LoopbackStorage> storage, std::size_t size)
+      : owner_(owner), storage_(std::move(storage)), size_(size) {}
+  std::size_t size() const override { return size_; }
+  PeerId owner() const { return owner_; }
+  const std::weak_ptr<LoopbackStorage>& storage() const { return storage_; }
+
+ private:
+  const PeerId owner_;
+  const std::weak_ptr<LoopbackStorage> storage_;
+  const std::size_t size_;
+};
+
 }  // namespace weir::net

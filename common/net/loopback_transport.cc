@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
+#include "common/base/status_macros.h"
 #include "common/net/loopback_memory.h"
 
 namespace weir::net {
@@ -30,7 +31,11 @@ absl::Status DisconnectedStatus(absl::string_view name) {
 LoopbackTransport::~LoopbackTransport() {
   for (auto& [id, peer] : peers_) FailPending(*peer, DisconnectedStatus(peer->name));
   fabric_->RemovePort(port_->number());
-  if (last_events_ != nullptr) ReportSends(*last_events_);
+  peers_.clear();  // so that the gets are cancelled
+  if (last_events_ != nullptr) {
+    ReportSends(*last_events_);
+    RunGets(*last_events_);
+  }
 }
 
 std::string LoopbackTransport::address() const {
@@ -75,13 +80,19 @@ absl::StatusOr<std::unique_ptr<Memory>> LoopbackTransport::Allocate(std::size_t 
 absl::StatusOr<std::unique_ptr<MappedMemory>> LoopbackTransport::Map(PeerId owner,
                                                                      const std::string& key,
                                                                      std::size_t bytes) {
+  WEIR_ASSIGN_OR_RETURN(std::shared_ptr<LoopbackStorage> storage, StorageOf(owner, key, bytes));
+  return std::make_unique<LoopbackMappedMemory>(std::move(storage), bytes);
+}
+
+absl::StatusOr<std::shared_ptr<LoopbackStorage>> LoopbackTransport::StorageOf(
+    PeerId owner, const std::string& key, std::size_t bytes) {
   if (!peers_.contains(owner)) return absl::NotFoundError("there is no such peer");
   std::shared_ptr<LoopbackStorage> storage = fabric_->FindStorage(key);
   if (storage == nullptr || bytes == 0 || bytes > storage->bytes().size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("no loopback memory of ", bytes, " bytes has this key"));
   }
-  return std::make_unique<LoopbackMappedMemory>(std::move(storage), bytes);
+  return storage;
 }
 
 absl::Status LoopbackTransport::CheckSend(const Peer* peer, std::uint8_t type, ByteSpan header,
@@ -148,6 +159,7 @@ bool LoopbackTransport::Progress(TransportEvents& events) {
   last_events_ = &events;
   if (port_->TakeRoom()) FlushPending();
   bool any = Deliver(events);
+  any |= RunGets(events);
   any |= ReportSends(events);
   any |= ReportDowns(events);
   return any;
@@ -194,7 +206,7 @@ bool LoopbackTransport::ReportDowns(TransportEvents& events) {
 }
 
 void LoopbackTransport::Wait(absl::Duration timeout) {
-  if (!completions_.empty() || !downs_.empty()) return;
+  if (!completions_.empty() || !downs_.empty() || !gets_.empty()) return;
   port_->WaitUntil(MonotonicNow() + timeout);
 }
 

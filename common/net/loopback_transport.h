@@ -28,6 +28,10 @@ class LoopbackTransport final : public Transport {
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(std::size_t bytes) override;
   absl::StatusOr<std::unique_ptr<MappedMemory>> Map(PeerId owner, const std::string& key,
                                                     std::size_t bytes) override;
+  absl::StatusOr<std::unique_ptr<RemoteMemory>> Open(PeerId owner, const std::string& key,
+                                                     std::size_t bytes) override;
+  void Get(const RemoteMemory& from, std::size_t offset, MutableByteSpan into, const Memory& memory,
+           GetToken token) override;
   void Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpan payload, const Memory* memory,
             SendToken token) override;
   bool Progress(TransportEvents& events) override;
@@ -55,12 +59,25 @@ class LoopbackTransport final : public Transport {
     absl::Status status;
   };
 
+  struct PendingGet {
+    PeerId owner;
+    std::weak_ptr<LoopbackStorage> storage;
+    std::size_t offset;
+    MutableByteSpan into;
+    GetToken token;
+    absl::Status refused;
+  };
+
   absl::Status CheckSend(const Peer* peer, std::uint8_t type, ByteSpan header,
                          ByteSpan payload) const;
   void FlushPending();
   void FailPending(Peer& peer, const absl::Status& status);
   bool Deliver(TransportEvents& events);
   void MarkDown(std::uint32_t closed_port);
+  absl::StatusOr<std::shared_ptr<LoopbackStorage>> StorageOf(PeerId owner, const std::string& key,
+                                                             std::size_t bytes);
+  absl::Status RunGet(const PendingGet& get);
+  bool RunGets(TransportEvents& events);
   bool ReportSends(TransportEvents& events);
   bool ReportDowns(TransportEvents& events);
 
@@ -69,6 +86,7 @@ class LoopbackTransport final : public Transport {
   PeerId last_peer_;
   absl::flat_hash_map<PeerId, std::unique_ptr<Peer>> peers_;
   std::vector<Completion> completions_;
+  std::vector<PendingGet> gets_;
   std::vector<PeerId> downs_;
   TransportEvents* last_events_ = nullptr;
 };

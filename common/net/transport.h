@@ -17,6 +17,8 @@ namespace weir::net {
 using PeerId = StrongId<struct PeerIdTag, std::uint32_t>;
 /// The caller's own name for one send; the transport hands it back once.
 using SendToken = StrongId<struct SendTokenTag, std::uint64_t>;
+/// The same for one Get.
+using GetToken = StrongId<struct GetTokenTag, std::uint64_t>;
 
 /// Headers are fixed structs (schemas/data.fbs); rc's limit may be as low as this.
 inline constexpr std::size_t kMaxHeaderBytes = 64;
@@ -25,15 +27,15 @@ inline constexpr std::size_t kMaxPayloadBytes = 224 * 1024;
 /// Message types are 1 to this (wire::MessageType).
 inline constexpr std::uint8_t kMaxMessageType = 15;
 
-/// Zeroed memory that the transport has registered, 64-byte aligned. Outlives every send from it:
-/// destroy it after its sends were reported. It may outlive its transport, whose destructor reports
-/// the last of them.
+/// Zeroed memory that the transport has registered, 64-byte aligned. Outlives every send from it
+/// and every Get into it: destroy it after they were reported. It may outlive its transport, whose
+/// destructor reports the last of them.
 class Memory {
  public:
   virtual ~Memory() = default;
   virtual MutableByteSpan bytes() = 0;
-  /// What a peer passes to Transport::Map, opaque; empty where no peer could map this memory. Who
-  /// has it can read and write all of the memory: it is for authenticated peers only.
+  /// What a peer passes to Transport::Map or Open, opaque; empty where no peer could do anything
+  /// with it. Who has it can read and write all of the memory: it is for authenticated peers only.
   virtual const std::string& remote_key() const = 0;
 };
 
@@ -53,9 +55,19 @@ class MappedMemory {
   virtual bool Prefault(std::size_t bytes) = 0;
 };
 
+/// A peer's Memory that can be read from afar, without its owner's doing (Transport::Get): also
+/// while the owner is busy or frozen. Destroy it on the transport's owner thread and before the
+/// transport; gets that are under way keep what they need of it.
+class RemoteMemory {
+ public:
+  virtual ~RemoteMemory() = default;
+  /// How many bytes may be read, from its start.
+  virtual std::size_t size() const = 0;
+};
+
 /// What a transport tells its owner; called only from within Transport::Progress, on the thread
-/// that calls it, and from the transport's destructor (OnSent alone). From within a call of
-/// Progress the owner may call Send, Connect and Disconnect; from the destructor's, nothing.
+/// that calls it, and from the transport's destructor (OnSent and OnGot alone). From within a call
+/// of Progress the owner may call Send, Connect and Disconnect; from the destructor's, nothing.
 class TransportEvents {
  public:
   virtual ~TransportEvents() = default;
@@ -67,6 +79,10 @@ class TransportEvents {
   /// mean that the peer has it. Else kUnavailable: the peer is down; kCancelled: after Disconnect;
   /// kInvalidArgument: header, payload or type are out of range; kNotFound: no such peer.
   virtual void OnSent(SendToken token, const absl::Status& status) = 0;
+  /// A Get has ended: called exactly once for each. Ok: the bytes are there, each as it was at some
+  /// moment since the Get (not all at one moment: the owner may have written meanwhile). Else what
+  /// is there is undefined, and the error is one of OnSent's.
+  virtual void OnGot(GetToken /*token*/, const absl::Status& /*status*/) {}
   /// The peer is gone (kUnavailable); called at most once per peer, not after Disconnect. Sends to
   /// it fail from now on. Disconnect it to free its resources. How soon is up to the fabric: tcp
   /// and loopback within milliseconds, shm within the keepalive interval, and only when the peer's
@@ -110,6 +126,20 @@ class Transport {
   /// kNotFound: no such peer.
   virtual absl::StatusOr<std::unique_ptr<MappedMemory>> Map(PeerId owner, const std::string& key,
                                                             std::size_t bytes) = 0;
+
+  /// Opens the first `bytes` (> 0) bytes of memory that the owner of the peer `owner` allocated,
+  /// for Get; `key` as for Map. Errors: kUnavailable, with the reason, where this fabric or this
+  /// peer's connection has no one-sided reads of its own (they are not emulated: a message is
+  /// quicker). kInvalidArgument: this is no key, or the memory is shorter. kNotFound: no such peer.
+  virtual absl::StatusOr<std::unique_ptr<RemoteMemory>> Open(PeerId owner, const std::string& key,
+                                                             std::size_t bytes) = 0;
+
+  /// Reads `into.size()` (> 0) bytes at `offset` of `from` to `into`, which lies in `memory` and is
+  /// the transport's until OnGot. Any alignment, any size. Two gets are ordered only if the second
+  /// starts after the first was reported. What is out of range is an error here, and nothing is
+  /// read. Never blocks and never calls back from within.
+  virtual void Get(const RemoteMemory& from, std::size_t offset, MutableByteSpan into,
+                   const Memory& memory, GetToken token) = 0;
 
   /// Sends header (copied; at most kMaxHeaderBytes) and payload (borrowed until OnSent; at most
   /// kMaxPayloadBytes). `memory` is the Memory that holds the payload, or null where it lies

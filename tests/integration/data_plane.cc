@@ -24,7 +24,8 @@ T OrDie(absl::StatusOr<T> value) {
 }
 
 bool IsLoopback(Fabric fabric) {
-  return fabric == Fabric::kLoopback || fabric == Fabric::kLoopbackMapped;
+  return fabric == Fabric::kLoopback || fabric == Fabric::kLoopbackMapped ||
+         fabric == Fabric::kLoopbackOneSided;
 }
 
 std::string KindOf(Fabric fabric) { return IsLoopback(fabric) ? "loopback" : "ucx"; }
@@ -36,6 +37,8 @@ net::UcxFabric UcxFabricOf(Fabric fabric) {
       return net::UcxFabric::kShm;
     case Fabric::kUcxTcpMapped:
       return net::UcxFabric::kTcpMapped;
+    case Fabric::kUcxRdma:
+      return net::UcxFabric::kRdma;
     default:
       return net::UcxFabric::kTcp;
   }
@@ -48,6 +51,10 @@ std::string UcxVersionOf(Fabric fabric) { return IsLoopback(fabric) ? "" : net::
 bool IsMapped(Fabric fabric) {
   return fabric == Fabric::kLoopbackMapped || fabric == Fabric::kUcxTcpMapped ||
          fabric == Fabric::kUcxShmMapped;
+}
+
+bool IsOneSided(Fabric fabric) {
+  return fabric == Fabric::kLoopbackOneSided || fabric == Fabric::kUcxRdma;
 }
 
 std::string NameOf(Fabric fabric) {
@@ -64,6 +71,10 @@ std::string NameOf(Fabric fabric) {
       return "UcxTcpMapped";
     case Fabric::kUcxShmMapped:
       return "UcxShmMapped";
+    case Fabric::kLoopbackOneSided:
+      return "LoopbackOneSided";
+    case Fabric::kUcxRdma:
+      return "UcxRdma";
   }
   return "";
 }
@@ -169,6 +180,8 @@ DataClientOptions DataPlane::OptionsOf(WorkerIndex worker) const {
           .transport_kind = KindOf(options_.fabric),
           .ucx_version = UcxVersionOf(options_.fabric),
           .mapping = IsMapped(options_.fabric) ? Mapping::kRequired : Mapping::kNever,
+          .one_sided_reads =
+              IsOneSided(options_.fabric) ? OneSidedReads::kRequired : OneSidedReads::kNever,
           .connect_deadline = absl::Seconds(10),
           .request_deadline = absl::Seconds(20)};
 }

@@ -31,11 +31,15 @@ enum class Fabric {
   kLoopbackMapped,
   kUcxTcpMapped,
   kUcxShmMapped,
+  // Clients read the shards' memory from afar.
+  kLoopbackOneSided,
+  kUcxRdma,  // needs an RDMA device: not among kFabrics
 };
-inline constexpr Fabric kFabrics[] = {Fabric::kLoopback,     Fabric::kUcxTcp,
-                                      Fabric::kUcxShm,       Fabric::kLoopbackMapped,
-                                      Fabric::kUcxTcpMapped, Fabric::kUcxShmMapped};
+inline constexpr Fabric kFabrics[] = {
+    Fabric::kLoopback,     Fabric::kUcxTcp,       Fabric::kUcxShm,          Fabric::kLoopbackMapped,
+    Fabric::kUcxTcpMapped, Fabric::kUcxShmMapped, Fabric::kLoopbackOneSided};
 bool IsMapped(Fabric fabric);
+bool IsOneSided(Fabric fabric);
 /// A suffix for a test's name.
 std::string NameOf(Fabric fabric);
 std::ostream& operator<<(std::ostream& out, Fabric fabric);

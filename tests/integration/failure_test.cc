@@ -167,7 +167,9 @@ TEST_P(StoppedServerTest, APushEndsInATypedError) {
 }
 
 TEST_P(FailureTest, ASecondConnectionOfAWorkerReplacesTheFirst) {
-  if (IsMapped(GetParam())) GTEST_SKIP() << "who reads mapped memory asks no connection";
+  if (IsMapped(GetParam()) || IsOneSided(GetParam())) {
+    GTEST_SKIP() << "who reads the memory asks no connection";
+  }
   Within(absl::Seconds(30), [this] {
     DataClientOptions options = plane_.OptionsOf(kA);
     options.request_deadline = absl::Seconds(2);

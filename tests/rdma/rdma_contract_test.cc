@@ -1,10 +1,14 @@
 // The transport contract over an RDMA device: rc as weir uses it, or what UCX_TLS says ("ud_v").
 // Where there is no device every case fails: scripts/rdma-vm has one.
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
 #include "tests/support/transport_contract.h"
+#include "tests/support/transport_pair.h"
 
 namespace weir::testing {
 namespace {
@@ -24,7 +28,55 @@ TransportKind OverRdma() {
           .create = create,
           .notices_closing = false,
           .maps = false,
+          // ud has no reads of its own: UCX would emulate them, and Open says no.
+          .one_sided = chosen == nullptr,
           .comings = 15};  // each registers its receive buffers: an emulated second
+}
+
+// What this process has pinned for devices, in KiB.
+std::uint64_t PinnedKib() {
+  std::ifstream status("/proc/self/status");
+  std::string name;
+  std::uint64_t kib = 0;
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream words(line);
+    if (words >> name >> kib && name == "VmPin:") return kib;
+  }
+  ADD_FAILURE() << "the kernel does not tell VmPin";
+  return 0;
+}
+
+TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
+  if (std::getenv("UCX_TLS") != nullptr) GTEST_SKIP() << "is about rc";
+  TransportPair pair(OverRdma());
+  pair.Greet();
+  std::string address;
+  pair.b.Run([&](net::Transport& t) { address = t.address(); });
+  std::uint64_t pinned = 0;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    std::unique_ptr<net::Memory> source;
+    std::unique_ptr<net::Memory> target;
+    std::unique_ptr<net::RemoteMemory> remote;
+    net::PeerId peer;
+    pair.b.Run([&](net::Transport& t) { source = *t.Allocate(100'000); });
+    pair.a.Run([&](net::Transport& t) {
+      peer = *t.Connect(address, "b");
+      target = *t.Allocate(100'000);
+      remote = *t.Open(peer, source->remote_key(), 100'000);
+      t.Get(*remote, 0, target->bytes(), *target, net::GetToken(i));
+    });
+    ASSERT_TRUE(pair.a.WaitUntil([i](const auto& record) { return record.got.size() == i; }));
+    EXPECT_EQ(pair.a.record().got.back().second, absl::OkStatus());
+    pair.a.Run([&](net::Transport& t) {
+      remote.reset();
+      target.reset();
+      t.Disconnect(peer);
+    });
+    pair.b.Run([&](net::Transport&) { source.reset(); });
+    if (i == 20) pinned = PinnedKib();
+  }
+  EXPECT_GT(pinned, 0U);
+  EXPECT_EQ(PinnedKib(), pinned);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rdma, TransportContract, ::testing::Values(OverRdma()));

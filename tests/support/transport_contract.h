@@ -20,6 +20,8 @@ struct TransportKind {
   bool notices_closing = true;
   /// Whether one transport's memory can be mapped by another.
   bool maps = true;
+  /// Whether memory can be read from afar (Transport::Get).
+  bool one_sided = false;
   /// How many come and go in the test for leaks; fewer where creating one takes long.
   int comings = 50;
 };

@@ -92,6 +92,12 @@ void TransportNode::OnSent(net::SendToken token, const absl::Status& status) {
   changed_.NotifyAll();
 }
 
+void TransportNode::OnGot(net::GetToken token, const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  record_.got.emplace_back(token, status);
+  changed_.NotifyAll();
+}
+
 void TransportNode::OnPeerDown(net::PeerId peer, const absl::Status& status) {
   MutexLock lock(&mutex_);
   record_.downs.emplace_back(peer, status);

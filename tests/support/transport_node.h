@@ -27,6 +27,7 @@ class TransportNode : public net::TransportEvents {
   struct Record {
     std::vector<Message> messages;
     std::vector<std::pair<net::SendToken, absl::Status>> sent;
+    std::vector<std::pair<net::GetToken, absl::Status>> got;
     std::vector<std::pair<net::PeerId, absl::Status>> downs;
   };
   using MessageHook =
@@ -51,6 +52,7 @@ class TransportNode : public net::TransportEvents {
 
   void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override;
   void OnSent(net::SendToken token, const absl::Status& status) override;
+  void OnGot(net::GetToken token, const absl::Status& status) override;
   void OnPeerDown(net::PeerId peer, const absl::Status& status) override;
 
  private:

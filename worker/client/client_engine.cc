@@ -34,17 +34,22 @@ ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& option
       exports_(static_cast<std::size_t>(layout.shards())),
       mapped_gradients_(layout.blocks().size()) {}
 
-// First of all the transport, without what it mapped: it reports the sends that are still under
-// way.
+// First of all the transport, without what it mapped and opened: it reports the sends that are
+// still under way.
 ClientEngine::~ClientEngine() {
-  links_.Unmap();
+  if (links_.reads_outstanding() > 0) Quiesce();
+  links_.LetGoOfMemory();
   transport_.reset();
 }
 
 absl::Status ClientEngine::ConnectAll(const ShardConnector& connector) {
   WEIR_ASSIGN_OR_RETURN(
-      links_, ShardConnections::Open(layout_, options_, *transport_, connector,
-                                     [this](absl::Duration pause) { return PauseFor(pause); }));
+      links_, ShardConnections::Open(
+                  layout_, options_, *transport_, connector,
+                  [this](absl::Duration pause) { return PauseFor(pause); },
+                  [this](const OneSidedReader::Read& read, std::optional<Version> version) {
+                    OnRead(read, version);
+                  }));
   logic_.OnView(MonotonicNow(), options_.view);
   for (int s = 0; s < layout_.shards(); ++s) {
     const ShardIndex shard(static_cast<std::uint16_t>(s));
@@ -125,6 +130,42 @@ std::optional<Version> ClientEngine::TryRead(const MappedRead& read) {
   return version;
 }
 
+bool ClientEngine::StartRead(const MappedRead& read) {
+  OneSidedReader* const reader = links_.reader(read.from);
+  if (reader == nullptr || weights_ == nullptr || !MayRead(read.view)) return false;
+  reader->Add({.block = read.block,
+               .position = read.position,
+               .to = weights_->block(layout_.block(read.block)),
+               .memory = weights_->memory().get(),
+               .view = read.view,
+               .at_least = read.at_least});
+  return true;
+}
+
+void ClientEngine::OnRead(const OneSidedReader::Read& read, std::optional<Version> version) {
+  if (!MayRead(read.view)) version.reset();
+  ++(version.has_value() ? one_sided_reads_.blocks : one_sided_reads_.declined);
+  logic_.OnRead(MonotonicNow(), read.block, version);
+}
+
+void ClientEngine::OnGot(net::GetToken token, const absl::Status& status) {
+  links_.reader(ShardIndex(static_cast<std::uint16_t>(token.value())))->OnGot(status);
+}
+
+void ClientEngine::PullInto(ParameterBuffer* weights) {
+  if (weights == weights_) return;
+  weights_ = nullptr;  // what is asked for from now on comes by message, to no place
+  const absl::Time give_up = MonotonicNow() + options_.request_deadline;
+  while (links_.reads_outstanding() > 0) {
+    if (MonotonicNow() >= give_up || aborted()) {
+      Quiesce();
+      break;
+    }
+    if (!Progress()) transport_->Wait(absl::Milliseconds(10));
+  }
+  weights_ = weights;
+}
+
 void ClientEngine::DeliverBlock(BlockId block, Version, ByteSpan payload) {
   if (weights_ == nullptr) return;
   std::memcpy(weights_->block(layout_.block(block)).data(), payload.data(), payload.size());
@@ -182,7 +223,11 @@ absl::Time ClientEngine::Enter() {
 
 bool ClientEngine::Progress() {
   ReadMailbox(MonotonicNow());
-  return transport_->Progress(*this);
+  bool any = links_.StartReads();
+  any |= transport_->Progress(*this);
+  // What arrived may have asked for more.
+  any |= links_.StartReads();
+  return any;
 }
 
 void ClientEngine::TickOrWait(bool busy, absl::Time entered) {
@@ -204,7 +249,10 @@ void ClientEngine::RunOnce() {
 void ClientEngine::Quiesce() {
   links_.CloseAll(*transport_);
   const absl::Time give_up = MonotonicNow() + absl::Seconds(5);
-  while (logic_.sends_outstanding() > 0 && MonotonicNow() < give_up) {
+  while ((logic_.sends_outstanding() > 0 || links_.reads_outstanding() > 0) &&
+         MonotonicNow() < give_up) {
+    // Reads that did not start yet are refused now.
+    links_.StartReads();
     if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(10));
   }
 }

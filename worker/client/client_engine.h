@@ -39,8 +39,9 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   const ClientLogic& logic() const { return logic_; }
   /// Where pushes are sent from. Shards that map memory of this client are told of it.
   void PushFrom(const ParameterBuffer& gradients);
-  /// Where what is pulled goes; null: nobody wants it.
-  void PullInto(ParameterBuffer* weights) { weights_ = weights; }
+  /// Where what is pulled goes; null: nobody wants it. Returns once nothing is read into the former
+  /// buffer any more: at once, but for reads from afar that are under way.
+  void PullInto(ParameterBuffer* weights);
 
   /// Drives everything until `done()`, which some end of every operation must make true: each has
   /// its deadline, counted from here.
@@ -48,15 +49,16 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   void RunUntil(Done done);
   /// Does what is ready now, and waits for nothing.
   void RunOnce();
-  /// After a failed push its sends may still read the gradients: closes by force, and returns once
-  /// they have ended. No operation succeeds afterwards. (Shards that have the gradients mapped may
-  /// read on: DataClient says what follows from that.)
+  /// After a failure sends may still read the gradients, and reads from afar still write to the
+  /// weights: closes by force, and returns once they have ended. No operation succeeds afterwards.
+  /// (Shards that have the gradients mapped may read on: DataClient says what follows from that.)
   void Quiesce();
 
   bool interrupted();
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
   DataClient::MappedReads mapped_reads() const { return mapped_reads_; }
   std::uint64_t mapped_pushes() const { return mapped_pushes_; }
+  DataClient::MappedReads one_sided_reads() const { return one_sided_reads_; }
   std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
 
   // Any thread.
@@ -70,6 +72,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   void SendPull(ShardIndex to, const wire::PullRequest& header) override;
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
   std::optional<Version> TryRead(const MappedRead& read) override;
+  bool StartRead(const MappedRead& read) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
   void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header);
   void Announce(ShardIndex shard);
@@ -78,7 +81,18 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   // TransportEvents
   void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override;
   void OnSent(net::SendToken token, const absl::Status& status) override;
+  void OnGot(net::GetToken token, const absl::Status& status) override;
   void OnPeerDown(net::PeerId peer, const absl::Status& why) override;
+
+  /// Whether memory of a shard with `view` may be read now, without asking it: nobody has told of a
+  /// newer one, and nothing was aborted.
+  bool MayRead(ViewNumber view) const {
+    return reads_until_view_.load(std::memory_order_acquire) <= view.value();
+  }
+  bool aborted() const {
+    return reads_until_view_.load(std::memory_order_acquire) == arena::kClosed;
+  }
+  void OnRead(const OneSidedReader::Read& read, std::optional<Version> version);
 
   /// Starts a call of the owner's: how long it was elsewhere does not count against deadlines.
   absl::Time Enter();
@@ -100,6 +114,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   ParameterBuffer* weights_ = nullptr;
   ViewNumber seen_view_;
   DataClient::MappedReads mapped_reads_;
+  DataClient::MappedReads one_sided_reads_;
 
   Mutex mailbox_mutex_;
   CondVar mailbox_changed_;

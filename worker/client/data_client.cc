@@ -161,8 +161,11 @@ class DataClient::Impl {
 
   absl::Status AwaitPull() {
     engine_.RunUntil([this] { return logic().pull_result().has_value(); });
+    const absl::Status result = *logic().pull_result();
+    // What is still read from afar into the weights must end before the caller has them again.
+    if (!result.ok()) engine_.Quiesce();
     engine_.PullInto(nullptr);
-    return *logic().pull_result();
+    return result;
   }
 
   absl::Status AwaitPush() {
@@ -181,10 +184,10 @@ class DataClient::Impl {
   /// more.
   absl::Status Failed(absl::Status why) {
     step_under_way_ = false;
-    LetGoOfWeights();
     engine_.Abort(why);
     logic().Abort(MonotonicNow(), why);
     engine_.Quiesce();
+    LetGoOfWeights();
     return why;
   }
 
@@ -262,6 +265,9 @@ std::uint64_t DataClient::pushes_acknowledged() const {
 }
 DataClient::MappedReads DataClient::mapped_reads() const { return impl_->engine().mapped_reads(); }
 std::uint64_t DataClient::mapped_pushes() const { return impl_->engine().mapped_pushes(); }
+DataClient::MappedReads DataClient::one_sided_reads() const {
+  return impl_->engine().one_sided_reads();
+}
 std::uint64_t DataClient::strangers_messages() const {
   return impl_->engine().strangers_messages();
 }

@@ -33,6 +33,12 @@ enum class Mapping {
   kRequired,      ///< where it does not is an error of Connect
 };
 
+/// Whether weights are read from afar, out of the memory of shards that are not mapped.
+enum class OneSidedReads {
+  kNever,
+  kRequired,  ///< a shard that cannot be read so is an error of Connect
+};
+
 struct DataClientOptions {
   WorkerIndex worker;
   Incarnation incarnation;
@@ -41,6 +47,7 @@ struct DataClientOptions {
   std::string transport_kind = "ucx";  ///< what `transport` is, for the shard to compare
   std::string ucx_version;             ///< empty with another transport
   Mapping mapping = Mapping::kWhereItWorks;
+  OneSidedReads one_sided_reads = OneSidedReads::kNever;
   /// By shard, for errors: "ps 3". Empty: the shards' own numbers.
   std::vector<std::string> shard_names;
   absl::Duration connect_deadline = absl::Seconds(60);
@@ -152,6 +159,8 @@ class DataClient {
     std::uint64_t declined = 0;
   };
   MappedReads mapped_reads() const;
+  /// The same of blocks that were read from afar.
+  MappedReads one_sided_reads() const;
   /// Blocks that were pushed by their place in mapped memory, repetitions included.
   std::uint64_t mapped_pushes() const;
   /// Messages that were dropped because they carried no session of this client (docs/security.md).

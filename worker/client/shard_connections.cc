@@ -13,6 +13,10 @@
 namespace weir {
 namespace {
 
+// The chief takes no longer ones (chief/logic/message_checks.cc): a worker that sent one would be
+// lost.
+constexpr std::size_t kMostPathBytes = 255;
+
 wire::ConnectRequestT RequestFor(const Layout& layout, const DataClientOptions& options,
                                  const net::Transport& transport) {
   wire::ConnectRequestT request;
@@ -75,6 +79,27 @@ absl::Status ShmNeeds(const absl::Status& why) {
                       ExitCode::kBadUsage);
 }
 
+absl::StatusOr<std::unique_ptr<OneSidedReader>> OpenReader(
+    net::Transport& transport, net::PeerId peer, ShardIndex shard, const std::string& name,
+    std::size_t blocks, const wire::ConnectReplyT& reply, const OneSidedReader::Done& on_read) {
+  absl::StatusOr<std::unique_ptr<OneSidedReader>> reader =
+      absl::UnavailableError(absl::StrCat(name, " gave no key to its memory"));
+  if (!reply.arena_key.empty()) {
+    auto memory = transport.Open(peer, std::string(reply.arena_key.begin(), reply.arena_key.end()),
+                                 reply.arena_bytes);
+    reader = memory.ok() ? OneSidedReader::Create(transport, *std::move(memory), shard, blocks,
+                                                  Incarnation(reply.incarnation), on_read)
+                         : memory.status();
+  }
+  if (reader.ok()) return reader;
+  return WithExitCode(
+      absl::FailedPreconditionError(absl::StrCat("the memory of ", name,
+                                                 " cannot be read from afar, and --transport rdma "
+                                                 "needs that: ",
+                                                 reader.status().message())),
+      ExitCode::kBadUsage);
+}
+
 using Pause = ShardConnections::Pause;
 
 absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard, const std::string& name,
@@ -106,11 +131,9 @@ absl::StatusOr<wire::ConnectReplyT> AskUntilAnswered(ShardIndex shard, const std
 
 }  // namespace
 
-absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
-                                                        const DataClientOptions& options,
-                                                        net::Transport& transport,
-                                                        const ShardConnector& connector,
-                                                        const Pause& pause) {
+absl::StatusOr<ShardConnections> ShardConnections::Open(
+    const Layout& layout, const DataClientOptions& options, net::Transport& transport,
+    const ShardConnector& connector, const Pause& pause, const OneSidedReader::Done& on_read) {
   wire::ConnectRequestT request = RequestFor(layout, options, transport);
   // Until every shard has tried to map it.
   std::unique_ptr<net::Memory> sample;
@@ -127,7 +150,8 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
     WEIR_ASSIGN_OR_RETURN(const wire::ConnectReplyT reply,
                           AskUntilAnswered(shard, name, request, deadline, connector, pause));
     WEIR_RETURN_IF_ERROR(CheckReply(shard, name, reply));
-    WEIR_ASSIGN_OR_RETURN(Connection connection, Join(layout, options, transport, shard, reply));
+    WEIR_ASSIGN_OR_RETURN(Connection connection,
+                          Join(layout, options, transport, shard, reply, on_read));
     connections.shards_.push_back(std::move(connection));
     connections.by_session_[reply.session] = shard;
   }
@@ -136,7 +160,7 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(const Layout& layout,
 
 absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
     const Layout& layout, const DataClientOptions& options, net::Transport& transport,
-    ShardIndex shard, const wire::ConnectReplyT& reply) {
+    ShardIndex shard, const wire::ConnectReplyT& reply, const OneSidedReader::Done& on_read) {
   const std::string name = NameOf(options, shard);
   Connection connection;
   connection.link = {.session = reply.session,
@@ -145,7 +169,14 @@ absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
   WEIR_ASSIGN_OR_RETURN(
       connection.peer,
       transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
-  if (options.mapping == Mapping::kNever || layout.blocks_of(shard).empty()) return connection;
+  const std::size_t blocks = layout.blocks_of(shard).size();
+  if (blocks == 0) return connection;
+  if (options.one_sided_reads == OneSidedReads::kRequired) {
+    WEIR_ASSIGN_OR_RETURN(connection.reader, OpenReader(transport, connection.peer, shard, name,
+                                                        blocks, reply, on_read));
+    return connection;
+  }
+  if (options.mapping == Mapping::kNever) return connection;
   const absl::Status status = MapBothWays(layout, name, transport, shard, reply, connection);
   if (!status.ok() && options.mapping == Mapping::kRequired) return ShmNeeds(status);
   connection.not_mapped = std::string(status.message());
@@ -187,8 +218,25 @@ absl::Status ShardConnections::PushByMessage(ShardIndex shard) {
       absl::StrCat("shard ", shard.value(), ": ", connection.not_mapped)));
 }
 
-void ShardConnections::Unmap() {
+bool ShardConnections::StartReads() const {
+  bool any = false;
+  for (const Connection& connection : shards_) {
+    if (connection.reader != nullptr) any |= connection.reader->Start();
+  }
+  return any;
+}
+
+std::size_t ShardConnections::reads_outstanding() const {
+  std::size_t sum = 0;
+  for (const Connection& connection : shards_) {
+    if (connection.reader != nullptr) sum += connection.reader->outstanding();
+  }
+  return sum;
+}
+
+void ShardConnections::LetGoOfMemory() {
   for (Connection& connection : shards_) {
+    connection.reader.reset();
     connection.arena.reset();
     connection.memory.reset();
   }
@@ -221,16 +269,19 @@ std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
   for (std::size_t s = 0; s < shards_.size(); ++s) {
     const Connection& connection = shards_[s];
     std::string path = transport.PathTo(connection.peer);
-    if (connection.arena.has_value()) {
-      absl::string_view lanes = path;
-      absl::ConsumePrefix(&lanes, "message (");
-      absl::ConsumeSuffix(&lanes, ")");
+    absl::string_view lanes = path;
+    absl::ConsumePrefix(&lanes, "message (");
+    absl::ConsumeSuffix(&lanes, ")");
+    if (connection.reader != nullptr) {
+      path = absl::StrCat("rdma (messages over ", lanes, ")");
+    } else if (connection.arena.has_value()) {
       path = connection.maps_pushes ? absl::StrCat("mapped (messages over ", lanes, ")")
                                     : absl::StrCat("mapped pull, message push (", lanes, ")");
     }
     if (!connection.not_mapped.empty()) {
       absl::StrAppend(&path, ", not mapped: ", connection.not_mapped);
     }
+    if (path.size() > kMostPathBytes) path.resize(kMostPathBytes);
     paths.emplace_back(ShardIndex(static_cast<std::uint16_t>(s)), std::move(path));
   }
   return paths;

@@ -17,6 +17,7 @@
 #include "common/net/transport.h"
 #include "worker/client/data_client.h"
 #include "worker/client/logic/client_logic.h"
+#include "worker/client/one_sided_reader.h"
 
 namespace weir {
 
@@ -29,13 +30,15 @@ class ShardConnections {
 
   ShardConnections() = default;
 
-  /// Connects to every shard, asking again after a pause while a refusal may pass, up to the
-  /// connect deadline. Errors: kFailedPrecondition (exit 2) for a permanent refusal, with the
-  /// shard's reason; kDeadlineExceeded (exit 4) naming the shard.
+  /// Connects to every shard (`on_read` hears of what is read from afar), asking again after a
+  /// pause while a refusal may pass, up to the connect deadline. Errors: kFailedPrecondition (exit
+  /// 2) for a permanent refusal, with the shard's reason; kDeadlineExceeded (exit 4) naming the
+  /// shard.
   static absl::StatusOr<ShardConnections> Open(const Layout& layout,
                                                const DataClientOptions& options,
                                                net::Transport& transport,
-                                               const ShardConnector& connector, const Pause& pause);
+                                               const ShardConnector& connector, const Pause& pause,
+                                               const OneSidedReader::Done& on_read);
 
   const ShardLink& link(ShardIndex shard) const { return shards_[shard.value()].link; }
   net::PeerId peer(ShardIndex shard) const { return shards_[shard.value()].peer; }
@@ -52,8 +55,14 @@ class ShardConnections {
   bool maps_pushes(ShardIndex shard) const { return shards_[shard.value()].maps_pushes; }
   /// The shard could not map what it was asked to: it is not asked again. Returns that as an error.
   absl::Status PushByMessage(ShardIndex shard);
-  /// Lets go of all mapped memory: before its transport ends.
-  void Unmap();
+  /// Reads from the shard's memory from afar; null where that is not so.
+  OneSidedReader* reader(ShardIndex shard) const { return shards_[shard.value()].reader.get(); }
+  /// Starts what was added to the readers; whether there was anything to start.
+  bool StartReads() const;
+  /// Reads from afar that are not done.
+  std::size_t reads_outstanding() const;
+  /// Lets go of all memory that is mapped or open: before its transport ends.
+  void LetGoOfMemory();
   /// Empty for a peer that is none of ours.
   std::optional<ShardIndex> ShardOfPeer(net::PeerId peer) const;
 
@@ -68,10 +77,12 @@ class ShardConnections {
     std::optional<arena::Reader> arena;  // of `memory`
     bool maps_pushes = false;
     std::string not_mapped;  // why either is not, where it was tried in vain
+    std::unique_ptr<OneSidedReader> reader;
   };
   static absl::StatusOr<Connection> Join(const Layout& layout, const DataClientOptions& options,
                                          net::Transport& transport, ShardIndex shard,
-                                         const wire::ConnectReplyT& reply);
+                                         const wire::ConnectReplyT& reply,
+                                         const OneSidedReader::Done& on_read);
   static absl::Status MapBothWays(const Layout& layout, const std::string& name,
                                   net::Transport& transport, ShardIndex shard,
                                   const wire::ConnectReplyT& reply, Connection& connection);

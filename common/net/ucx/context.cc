@@ -40,7 +40,7 @@ std::vector<Setting> SettingsOf(const UcxOptions& options) {
     settings.push_back({"MM_ERROR_HANDLING", "y"});
     // The whole connection first, then data.
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
-  } else if (IsRdma(options.fabric)) {
+  } else if (options.fabric == UcxFabric::kRdma) {
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
     if (!options.net_devices.empty()) settings.push_back({"NET_DEVICES", options.net_devices});
   } else {
@@ -113,8 +113,6 @@ absl::string_view TransportsOf(UcxFabric fabric) {
     case UcxFabric::kRdma:
       // Whichever of rc_mlx5 and rc_verbs the device has, and ud to connect them with.
       return "rc";
-    case UcxFabric::kRdmaMapped:
-      return "rc,sysv";
   }
   return "tcp";
 }
@@ -136,6 +134,7 @@ absl::StatusOr<std::shared_ptr<UcxContext>> UcxContext::Create(const UcxOptions&
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  if (options.fabric == UcxFabric::kRdma) params.features |= UCP_FEATURE_RMA;
   params.name = "weir";
   ucp_context_h context = nullptr;
   WEIR_RETURN_IF_ERROR(FromUcs(ucp_init(&params, config.get(), &context),

@@ -13,6 +13,7 @@ namespace weir::net {
 
 class UcxTransport;
 struct SendOperation;
+struct GetOperation;
 
 /// One peer: connecting, up and now and then full, maybe down, then closing until its last send was
 /// called back.
@@ -27,9 +28,11 @@ struct UcxEndpoint {
   UcxTransport* transport = nullptr;
   ucp_ep_h handle = nullptr;  // null: UCX could not create it, or it is closed
   State state = State::kConnecting;
-  absl::Status failure;                 // why it is down
-  std::vector<SendOperation*> waiting;  // while connecting or full
+  absl::Status failure;                     // why it is down
+  std::vector<SendOperation*> waiting;      // while connecting or full
+  std::vector<GetOperation*> waiting_gets;  // while connecting
   std::size_t sends_under_way = 0;
+  std::size_t gets_under_way = 0;
   bool flush_under_way = false;
   bool close_under_way = false;
 };

@@ -24,6 +24,7 @@ class UcxMemory final : public Memory {
   UcxMemory& operator=(const UcxMemory&) = delete;
 
   MutableByteSpan bytes() override { return bytes_; }
+  ByteSpan view() const { return bytes_; }
   const std::string& remote_key() const override { return remote_key_; }
   ucp_mem_h handle() const { return handle_; }
 

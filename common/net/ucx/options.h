@@ -7,24 +7,18 @@
 namespace weir::net {
 
 enum class UcxFabric {
-  kTcp,         ///< messages over tcp; memory is private
-  kTcpMapped,   ///< messages over tcp; memory lies in SysV segments, where that works, to be mapped
-  kShm,         ///< messages over shared memory; memory as with kTcpMapped
-  kRdma,        ///< messages over an RDMA device, also to peers on this host; memory is private
-  kRdmaMapped,  ///< the same; memory as with kTcpMapped
+  kTcp,        ///< messages over tcp; memory is private
+  kTcpMapped,  ///< messages over tcp; memory lies in SysV segments, where that works, to be mapped
+  kShm,        ///< messages over shared memory; memory as with kTcpMapped
+  kRdma,       ///< messages over an RDMA device, also to peers on this host; memory is private
 };
 
 inline bool IsTcp(UcxFabric fabric) {
   return fabric == UcxFabric::kTcp || fabric == UcxFabric::kTcpMapped;
 }
-inline bool IsRdma(UcxFabric fabric) {
-  return fabric == UcxFabric::kRdma || fabric == UcxFabric::kRdmaMapped;
-}
-
 /// Whether memory is shared, to be mapped.
 inline bool SharesMemory(UcxFabric fabric) {
-  return fabric == UcxFabric::kTcpMapped || fabric == UcxFabric::kShm ||
-         fabric == UcxFabric::kRdmaMapped;
+  return fabric == UcxFabric::kTcpMapped || fabric == UcxFabric::kShm;
 }
 
 /// How to set up one UCX transport. Where the user has set the UCX_ variable of a setting in the

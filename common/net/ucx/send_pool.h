@@ -5,11 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "common/base/bytes.h"
 #include "common/net/transport.h"
+#include "common/net/ucx/operation_pool.h"
 
 namespace weir::net {
 
@@ -28,42 +27,6 @@ struct SendOperation {
   UcxTransport* transport = nullptr;
 };
 
-/// Hands out operations and takes them back; grows by slabs and never shrinks, so that a warm
-/// transport sends without allocating. One thread.
-class SendPool {
- public:
-  SendOperation* Take() {
-    if (free_.empty()) Grow();
-    SendOperation* operation = free_.back();
-    free_.pop_back();
-    return operation;
-  }
-  /// `free_` has room for every operation there is.
-  void Give(SendOperation* operation) {
-    operation->endpoint = nullptr;
-    free_.push_back(operation);
-  }
-  template <typename Visit>
-  void ForEachUnderWay(Visit visit) {
-    for (const auto& slab : slabs_) {
-      for (SendOperation& operation : *slab) {
-        if (operation.endpoint != nullptr) visit(operation);
-      }
-    }
-  }
-
- private:
-  static constexpr std::size_t kSlab = 64;
-  using Slab = std::array<SendOperation, kSlab>;
-
-  void Grow() {
-    slabs_.push_back(std::make_unique<Slab>());
-    free_.reserve(slabs_.size() * kSlab);
-    for (SendOperation& operation : *slabs_.back()) free_.push_back(&operation);
-  }
-
-  std::vector<std::unique_ptr<Slab>> slabs_;
-  std::vector<SendOperation*> free_;
-};
+using SendPool = OperationPool<SendOperation>;
 
 }  // namespace weir::net

@@ -86,6 +86,7 @@ void UcxTransport::MarkDown(UcxEndpoint& endpoint, ucs_status_t status) {
       FromUcs(status, absl::StrCat("the connection to ", endpoint.name, " is lost")).message());
   downs_.push_back(endpoint.id);
   FailWaiting(endpoint);
+  FailWaitingGets(endpoint);
 }
 
 bool UcxTransport::ReportDowns(TransportEvents& events) {
@@ -105,6 +106,7 @@ void UcxTransport::Disconnect(PeerId peer) {
   if (endpoint == nullptr || endpoint->state == UcxEndpoint::State::kClosing) return;
   endpoint->state = UcxEndpoint::State::kClosing;
   FailWaiting(*endpoint);
+  FailWaitingGets(*endpoint);
   // UCX must not be told from within its own callbacks, where the caller may be.
   closing_.push_back(peer);
 }
@@ -138,7 +140,8 @@ bool UcxTransport::CloseEndpoints() {
                        .ToString());
       }
     }
-    if (endpoint.close_under_way || endpoint.flush_under_way || endpoint.sends_under_way > 0) {
+    if (endpoint.close_under_way || endpoint.flush_under_way || endpoint.sends_under_way > 0 ||
+        endpoint.gets_under_way > 0) {
       ++i;
       continue;
     }

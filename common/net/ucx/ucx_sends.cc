@@ -48,15 +48,21 @@ void UcxTransport::Submit(UcxEndpoint& endpoint, SendOperation* operation) {
 
 absl::Status UcxTransport::CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                                      ByteSpan header, ByteSpan payload) const {
-  if (endpoint == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no peer ", peer.value()));
-  }
+  if (endpoint == nullptr) return CheckPeer(endpoint, peer);
   if (type == 0 || type > kMaxMessageType || header.size() > kMaxHeaderBytes ||
       payload.size() > kMaxPayloadBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("a message of type ", type, " with ", header.size(), " + ", payload.size(),
                      " bytes to ", endpoint->name, " is beyond the limits (type 1 to ",
                      kMaxMessageType, ", ", kMaxHeaderBytes, " + ", kMaxPayloadBytes, " bytes)"));
+  }
+  return CheckPeer(endpoint, peer);
+}
+
+// Whether something can be started towards `peer`.
+absl::Status UcxTransport::CheckPeer(const UcxEndpoint* endpoint, PeerId peer) const {
+  if (endpoint == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no peer ", peer.value()));
   }
   switch (endpoint->state) {
     case UcxEndpoint::State::kConnecting:
@@ -129,19 +135,18 @@ void UcxTransport::OnSendDone(void* request, ucs_status_t status, void* user_dat
 }
 
 void UcxTransport::Complete(const UcxEndpoint& endpoint, SendToken token, ucs_status_t status) {
-  if (status == UCS_OK) {
-    completions_.push_back({token, absl::OkStatus()});
-  } else if (endpoint.state == UcxEndpoint::State::kClosing) {
-    completions_.push_back(
-        {token, absl::CancelledError(absl::StrCat("disconnected from ", endpoint.name))});
-  } else if (!endpoint.failure.ok()) {
-    completions_.push_back({token, endpoint.failure});
-  } else {
-    // Whatever UCX calls it, a failed send on an endpoint with error handling is a lost peer.
-    completions_.push_back(
-        {token, absl::UnavailableError(
-                    FromUcs(status, absl::StrCat("sending to ", endpoint.name)).message())});
+  completions_.push_back({token, OutcomeOf(endpoint, status)});
+}
+
+absl::Status UcxTransport::OutcomeOf(const UcxEndpoint& endpoint, ucs_status_t status) const {
+  if (status == UCS_OK) return absl::OkStatus();
+  if (endpoint.state == UcxEndpoint::State::kClosing) {
+    return absl::CancelledError(absl::StrCat("disconnected from ", endpoint.name));
   }
+  if (!endpoint.failure.ok()) return endpoint.failure;
+  // Whatever UCX calls it, a failed operation on an endpoint with error handling is a lost peer.
+  return absl::UnavailableError(
+      FromUcs(status, absl::StrCat("exchanging data with ", endpoint.name)).message());
 }
 
 // The sends that waited go out before any later one; some may have to wait again.
@@ -158,6 +163,7 @@ bool UcxTransport::StartWaiting() {
     resuming_.swap(endpoint->waiting);
     for (SendOperation* operation : resuming_) Submit(*endpoint, operation);
     resuming_.clear();
+    StartWaitingGets(*endpoint);
   }
   starting_.clear();
   return true;

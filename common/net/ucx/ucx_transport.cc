@@ -20,7 +20,7 @@ namespace {
 
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
-  if (IsRdma(options.fabric)) {
+  if (options.fabric == UcxFabric::kRdma) {
     return WithExitCode(
         FromUcs(status,
                 absl::StrCat(what, options.net_devices.empty() ? "" : " on ", options.net_devices,
@@ -101,8 +101,16 @@ UcxTransport::~UcxTransport() {
       Complete(*operation.endpoint, operation.token, UCS_ERR_CANCELED);
       operation.transport = nullptr;  // a callback that comes after all finds nobody
     });
+    gets_.ForEachUnderWay([this](GetOperation& operation) {
+      got_.push_back({operation.token, OutcomeOf(*operation.endpoint, UCS_ERR_CANCELED)});
+      operation.transport = nullptr;
+      operation.key.reset();
+    });
   }
-  if (last_events_ != nullptr) ReportSends(*last_events_);
+  if (last_events_ != nullptr) {
+    ReportSends(*last_events_);
+    ReportGets(*last_events_);
+  }
 }
 
 std::string UcxTransport::address() const {
@@ -120,7 +128,7 @@ std::string UcxTransport::address() const {
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
-  return UcxMemory::Create(context_, bytes, /*shared=*/SharesMemory(options_.fabric));
+  return UcxMemory::Create(context_, bytes, /*shared=*/options_.fabric != UcxFabric::kTcp);
 }
 
 absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
@@ -167,6 +175,7 @@ bool UcxTransport::Progress(TransportEvents& events) {
   events_ = nullptr;
   any |= StartWaiting();
   any |= ReportSends(events);
+  any |= ReportGets(events);
   any |= ReportDowns(events);
   any |= CloseEndpoints();
   if (any) waiter_.OnWork();
@@ -178,7 +187,8 @@ bool UcxTransport::Progress(TransportEvents& events) {
 bool UcxTransport::ProgressWorker() { return ucp_worker_progress(worker_.get()) != 0; }
 
 void UcxTransport::Wait(absl::Duration timeout) {
-  const bool must_progress = !completions_.empty() || !downs_.empty() || !ready_.empty();
+  const bool must_progress =
+      !completions_.empty() || !got_.empty() || !downs_.empty() || !ready_.empty();
   if (must_progress || MustClose()) return;
   waiter_.Wait(timeout);
 }

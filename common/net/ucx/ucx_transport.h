@@ -16,14 +16,15 @@
 #include "common/net/transport.h"
 #include "common/net/ucx/context.h"
 #include "common/net/ucx/endpoint.h"
+#include "common/net/ucx/get_operation.h"
 #include "common/net/ucx/options.h"
 #include "common/net/ucx/send_pool.h"
 #include "common/net/ucx/waiter.h"
 
 namespace weir::net {
 
-/// UCX active messages over tcp or shared memory, always with peer error handling, always eager:
-/// a rendezvous would let later messages overtake. One UCP worker.
+/// UCX active messages over tcp, shared memory or RDMA, always with peer error handling, always
+/// eager: a rendezvous would let later messages overtake. One UCP worker.
 ///
 /// UCX trusts the fabric: random bytes at its ports do nothing, but whoever sends its magic number
 /// and then nonsense makes 1.13 abort (tcp_ep.c, an assertion on the length). Bind to trusted
@@ -41,6 +42,10 @@ class UcxTransport final : public Transport {
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(std::size_t bytes) override;
   absl::StatusOr<std::unique_ptr<MappedMemory>> Map(PeerId owner, const std::string& key,
                                                     std::size_t bytes) override;
+  absl::StatusOr<std::unique_ptr<RemoteMemory>> Open(PeerId owner, const std::string& key,
+                                                     std::size_t bytes) override;
+  void Get(const RemoteMemory& from, std::size_t offset, MutableByteSpan into, const Memory& memory,
+           GetToken token) override;
   void Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpan payload, const Memory* memory,
             SendToken token) override;
   bool Progress(TransportEvents& events) override;
@@ -61,6 +66,10 @@ class UcxTransport final : public Transport {
     SendToken token;
     absl::Status status;
   };
+  struct GetCompletion {
+    GetToken token;
+    absl::Status status;
+  };
   // What UCX passes to the handler of one message type.
   struct Inbound {
     UcxTransport* transport = nullptr;
@@ -79,11 +88,13 @@ class UcxTransport final : public Transport {
                                       void* data, std::size_t data_bytes,
                                       const ucp_am_recv_param_t* param);
   static void OnSendDone(void* request, ucs_status_t status, void* operation);
+  static void OnGetDone(void* request, ucs_status_t status, void* operation);
   static void OnEndpointError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
   static void OnFlushed(void* request, ucs_status_t status, void* endpoint);
   static void OnClosed(void* request, ucs_status_t status, void* endpoint);
 
   absl::Status Listen();
+  absl::Status CheckPeer(const UcxEndpoint* endpoint, PeerId peer) const;
   absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                          ByteSpan header, ByteSpan payload) const;
   void Submit(UcxEndpoint& endpoint, SendOperation* operation);
@@ -95,6 +106,13 @@ class UcxTransport final : public Transport {
   void MarkDown(UcxEndpoint& endpoint, ucs_status_t status);
   void FailWaiting(UcxEndpoint& endpoint);
   UcxEndpoint* Find(PeerId peer) const;
+  absl::Status OutcomeOf(const UcxEndpoint& endpoint, ucs_status_t status) const;
+
+  void StartGet(UcxEndpoint& endpoint, GetOperation* operation);
+  void FinishGet(GetOperation* operation, ucs_status_t status);
+  void StartWaitingGets(UcxEndpoint& endpoint);
+  void FailWaitingGets(UcxEndpoint& endpoint);
+  bool ReportGets(TransportEvents& events);
 
   bool ProgressWorker();
   bool StartWaiting();
@@ -106,13 +124,16 @@ class UcxTransport final : public Transport {
   const UcxOptions options_;
   std::shared_ptr<UcxContext> context_;
   SendPool sends_;
+  GetPool gets_;
   absl::flat_hash_map<PeerId, std::unique_ptr<UcxEndpoint>> endpoints_;
   std::array<Inbound, kMaxMessageType + 1> inbound_;
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
-  std::vector<PeerId> ready_;          // connected, or no longer full, since the last Progress
-  std::vector<PeerId> starting_;       // these two are kept for their capacity
+  std::vector<GetCompletion> got_;
+  std::vector<GetCompletion> reporting_gets_;  // kept for its capacity
+  std::vector<PeerId> ready_;     // connected, or no longer full, since the last Progress
+  std::vector<PeerId> starting_;  // these two are kept for their capacity
   std::vector<SendOperation*> resuming_;
   std::vector<PeerId> downs_;
   std::vector<PeerId> closing_;

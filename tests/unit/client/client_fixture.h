@@ -36,6 +36,10 @@ class RecordingClientOutput final : public ClientOutput {
     if (found == mapped.end() || found->second < read.at_least) return std::nullopt;
     return found->second;
   }
+  bool StartRead(const MappedRead& read) override {
+    if (reads_from_afar) started.push_back(read);
+    return reads_from_afar;
+  }
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override {
     tickets.emplace_back(to, header);
   }
@@ -53,6 +57,8 @@ class RecordingClientOutput final : public ClientOutput {
   std::vector<std::pair<ShardIndex, wire::TicketRequest>> tickets;
   std::vector<Delivered> delivered;
   std::vector<MappedRead> reads;
+  bool reads_from_afar = false;
+  std::vector<MappedRead> started;    ///< reads from afar
   std::map<BlockId, Version> mapped;  ///< what can be read, and as which version
 };
 

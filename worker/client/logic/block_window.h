@@ -52,6 +52,11 @@ class BlockWindow {
   void BytesLent(std::size_t position);
   void BytesRead(absl::Time now, std::size_t position);
 
+  /// Whether it was sent for this operation, and is not answered.
+  bool under_way(std::size_t position) const {
+    return entries_[position].state == State::kUnderWay;
+  }
+
   /// Whether the block was not done before.
   bool Finish(std::size_t position);
   // Refusals. False, and no change, if the block is not under way (a late or repeated answer).

@@ -125,6 +125,11 @@ void ClientLogic::OnTicketReply(absl::Time now, ShardIndex shard, const wire::Ti
   impl_->Proceed(now);
 }
 
+void ClientLogic::OnRead(absl::Time now, BlockId block, std::optional<Version> version) {
+  impl_->pull.OnRead(now, block, version);
+  impl_->Proceed(now);
+}
+
 void ClientLogic::OnPushSent(absl::Time now, BlockId block) {
   impl_->push.OnSent(now, block);
   impl_->Proceed(now);

@@ -15,7 +15,7 @@
 
 namespace weir {
 
-/// A block that is to be read from its shard's memory.
+/// A block that is to be read from its shard's memory, mapped or from afar.
 struct MappedRead {
   ShardIndex from;
   BlockId block;
@@ -37,6 +37,9 @@ class ClientOutput {
   /// declines: then the block is asked for by message, and its shard answers whatever is the case.
   /// Returns the version read.
   virtual std::optional<Version> TryRead(const MappedRead& read) = 0;
+  /// Starts to read a block to its place from afar, under the same conditions, and returns true:
+  /// ClientLogic::OnRead follows, later and once. Or declines at once.
+  virtual bool StartRead(const MappedRead& /*read*/) { return false; }
   virtual void SendTicket(ShardIndex to, const wire::TicketRequest& header) = 0;
   /// One block of a pull arrived: copy `payload` (checked: exactly the block's bytes) to its place.
   virtual void DeliverBlock(BlockId block, Version version, ByteSpan payload) = 0;
@@ -141,6 +144,9 @@ class ClientLogic {
   void OnPullBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header,
                    ByteSpan payload);
   void OnTicketReply(absl::Time now, ShardIndex shard, const wire::TicketReply& reply);
+  /// What StartRead started has ended, and its place is written no more: with the version that is
+  /// there now, whole, or with nothing, and then the block is asked for by message.
+  void OnRead(absl::Time now, BlockId block, std::optional<Version> version);
   /// The bytes of a SendPush were read, or its send failed.
   void OnPushSent(absl::Time now, BlockId block);
   void OnPeerDown(absl::Time now, ShardIndex shard, const absl::Status& why);

@@ -3,7 +3,9 @@
 namespace weir::client {
 
 PullOperation::PullOperation(ClientState& state)
-    : BlockOperation(state, "pull"), missing_(state.layout.tensors().size()) {}
+    : BlockOperation(state, "pull"),
+      missing_(state.layout.tensors().size()),
+      by_message_(state.layout.blocks().size()) {}
 
 void PullOperation::Start(absl::Time now, absl::Time deadline) {
   StartHeld(now, deadline);
@@ -12,6 +14,7 @@ void PullOperation::Start(absl::Time now, absl::Time deadline) {
 
 void PullOperation::StartHeld(absl::Time now, absl::Time deadline) {
   request_ = request_.next();
+  by_message_.assign(by_message_.size(), false);
   for (std::size_t t = 0; t < missing_.size(); ++t) {
     missing_[t] = state_.first_block(t + 1).value() - state_.first_block(t).value();
   }
@@ -24,7 +27,7 @@ void PullOperation::Ask(absl::Time now, BlockId block) { Release(now, block, blo
 void PullOperation::Send(ShardIndex shard, BlockRun run) {
   BlockRun rest{.first = run.first};
   for (std::size_t position = run.first; position < run.first + run.count; ++position) {
-    if (!Read(shard, position)) {
+    if (!Read(shard, position) && !StartRead(shard, position)) {
       ++rest.count;
       continue;
     }
@@ -34,15 +37,43 @@ void PullOperation::Send(ShardIndex shard, BlockRun run) {
   Request(shard, rest);
 }
 
-bool PullOperation::Read(ShardIndex shard, std::size_t position) {
+MappedRead PullOperation::ReadOf(ShardIndex shard, std::size_t position) const {
   const BlockId block = state_.block_at(shard, position);
-  const std::optional<Version> version =
-      state_.output.TryRead({.from = shard,
-                             .block = block,
-                             .position = position,
-                             .view = state_.view,
-                             .at_least = state_.acknowledged[block.value()]});
-  return version.has_value() && Deliver(shard, block, *version);
+  return {.from = shard,
+          .block = block,
+          .position = position,
+          .view = state_.view,
+          .at_least = state_.acknowledged[block.value()]};
+}
+
+bool PullOperation::Read(ShardIndex shard, std::size_t position) {
+  const MappedRead read = ReadOf(shard, position);
+  const std::optional<Version> version = state_.output.TryRead(read);
+  return version.has_value() && Deliver(shard, read.block, *version);
+}
+
+// A block that was asked for by message may still come so, and must not meet a read of its place.
+bool PullOperation::StartRead(ShardIndex shard, std::size_t position) {
+  const MappedRead read = ReadOf(shard, position);
+  if (by_message_[read.block.value()] || !state_.output.StartRead(read)) return false;
+  window(shard).BytesLent(position);
+  return true;
+}
+
+void PullOperation::OnRead(absl::Time now, BlockId block, std::optional<Version> version) {
+  const ShardIndex shard = state_.layout.block(block).shard;
+  const std::size_t position = state_.position(block);
+  BlockWindow& read = window(shard);
+  // Else it was started by a pull that ended before it.
+  const bool wanted = active() && read.under_way(position);
+  if (wanted && version >= state_.acknowledged[block.value()]) {
+    Deliver(shard, block, *version);
+  } else if (wanted) {
+    Request(shard, {.first = position, .count = 1});
+  }
+  read.BytesRead(now, position);
+  Pump(now, shard);
+  FinishIfDone();
 }
 
 bool PullOperation::Deliver(ShardIndex shard, BlockId block, Version version) {
@@ -54,6 +85,9 @@ bool PullOperation::Deliver(ShardIndex shard, BlockId block, Version version) {
 
 void PullOperation::Request(ShardIndex shard, BlockRun run) {
   if (run.count == 0) return;
+  for (std::size_t i = 0; i < run.count; ++i) {
+    by_message_[state_.block_at(shard, run.first + i).value()] = true;
+  }
   state_.output.SendPull(
       shard, wire::PullRequest(
                  state_.links[shard.value()].link.session, state_.options.incarnation.value(),

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "common/base/bytes.h"
@@ -25,12 +26,15 @@ class PullOperation final : public BlockOperation {
   /// Whether every block of `tensor` was delivered since the start.
   bool Here(std::size_t tensor) const { return missing_[tensor] == 0; }
   RequestId request() const { return request_; }
+  void OnRead(absl::Time now, BlockId block, std::optional<Version> version);
   void OnBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header, ByteSpan payload);
 
  private:
   void Send(ShardIndex shard, BlockRun run) override;
   void Request(ShardIndex shard, BlockRun run);
+  MappedRead ReadOf(ShardIndex shard, std::size_t position) const;
   bool Read(ShardIndex shard, std::size_t position);
+  bool StartRead(ShardIndex shard, std::size_t position);
   /// False if it was delivered before.
   bool Deliver(ShardIndex shard, BlockId block, Version version);
   std::size_t most_in_a_row() const override { return std::numeric_limits<std::size_t>::max(); }
@@ -40,6 +44,7 @@ class PullOperation final : public BlockOperation {
 
   RequestId request_;
   std::vector<std::uint32_t> missing_;  // by tensor: its blocks that were not delivered
+  std::vector<bool> by_message_;        // by block: asked for so, by this pull
 };
 
 }  // namespace weir::client

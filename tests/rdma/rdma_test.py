@@ -1,0 +1,79 @@
+"""Real processes over an RDMA device: run in the machine of scripts/rdma-vm, which is emulated, so that limits are generous."""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+import harness
+
+LEASE = 5.0
+
+
+class RdmaTest(harness.ClusterTest):
+    def test_trains_and_every_path_is_rdma(self):
+        summary = self.folder / "summary.json"
+        local = self.start("local", "local", "--ps", "2", "--workers", "2", "--transport", "rdma", "--summary", summary,
+                           *self.flags(max_steps=50, batch_size=2, eval_steps=1))
+        self.assertEqual(local.wait(120), 0, local.text())
+        result = json.loads(summary.read_text())
+        self.assertEqual(result["global_step"], 50)
+        self.assertEqual(result["pushes"]["lost"], 0)
+        self.assertEqual(len(result["paths"]), 4)
+        for path in result["paths"]:
+            self.assertRegex(path["path"], r"^rdma \(messages over ucx rc_\w+/rxe0:1")
+
+    def test_killed_ps_is_a_typed_error(self):
+        spec = harness.cluster_of(2, 2)
+        roles = self.start_cluster(spec, *self.flags(max_steps=1000000, batch_size=2, lease=LEASE, end_linger=5, transport="rdma"))
+        for name in ("worker 0", "worker 1"):
+            roles[name].wait_for_line(r"step \d+ loss", 120)
+        roles["ps 1"].signal(signal.SIGKILL)
+        killed = time.monotonic()
+        for name in ("worker 0", "worker 1"):
+            roles[name].wait_for_line(r"ps 1", 10)
+        print(f"the workers knew of a killed ps after {time.monotonic() - killed:.1f} s (emulated)")
+        self.assert_exit([r for r in roles.values() if r is not roles["ps 1"]], 4, LEASE + 20)
+
+    def test_a_link_that_goes_down_and_up_costs_time_only(self):
+        bench = self.start("bench", "bench", "latency", "--transport", "rdma", "--sizes", "4k", "--iters", "300")
+        bench.wait_for_line(r"4k: 300 pushes", 60)
+        for state in ("down", "up"):
+            subprocess.run(["ip", "link", "set", "eth0", state], check=True)
+        self.assertEqual(bench.wait(100), 0, bench.text())
+        self.assertIn("result OK (wrong 0)", bench.text())
+
+    def test_bench_has_nothing_wrong(self):
+        bench = self.start("bench", "bench", "latency", "--transport", "rdma", "--sizes", "4,1k,256k,1m", "--iters", "10")
+        self.assertEqual(bench.wait(100), 0, bench.text())
+        self.assertIn("result OK (wrong 0)", bench.text())
+        print(bench.text())
+
+    def test_too_little_lockable_memory(self):
+        # The limit holds only for those without CAP_IPC_LOCK.
+        done = subprocess.run(["prlimit", "--memlock=1048576", "setpriv", "--bounding-set=-ipc_lock,-sys_resource", harness.WEIR,
+                               "local", "--transport", "rdma"], timeout=30, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--transport rdma: an RDMA device needs locked memory", done.stderr)
+        self.assertIn("the limit is 1024 KiB", done.stderr)
+
+
+class WithoutAPortTest(harness.ClusterTest):
+    def setUp(self):
+        super().setUp()
+        subprocess.run(["ip", "link", "set", "eth0", "down"], check=True)
+
+    def tearDown(self):
+        subprocess.run(["ip", "link", "set", "eth0", "up"], check=True)
+        super().tearDown()
+
+    def test_is_refused_by_name(self):
+        for transport in ("rdma", "require-rdma"):
+            text = self.refused(2, "local", "--transport", transport, seconds=20)
+            self.assertRegex(text, rf"--transport {transport}: no port of an RDMA device is active: rxe0:1 is")
+
+
+if __name__ == "__main__":
+    harness.main()
