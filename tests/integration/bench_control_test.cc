@@ -20,8 +20,7 @@ TEST(ControlTest, NamesSurvive) {
   for (const auto kind : {ControlKind::kMessage, ControlKind::kEagerMessage, ControlKind::kGet}) {
     EXPECT_EQ(*ControlKindOf(NameOf(kind)), kind);
   }
-  for (const auto fabric :
-       {net::UcxFabric::kTcp, net::UcxFabric::kShm, net::UcxFabric::kRdma}) {
+  for (const auto fabric : {net::UcxFabric::kTcp, net::UcxFabric::kShm, net::UcxFabric::kRdma}) {
     EXPECT_EQ(*FabricOf(NameOf(fabric)), fabric);
   }
   EXPECT_FALSE(ControlKindOf("rdma").ok());

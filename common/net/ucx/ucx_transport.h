@@ -140,6 +140,7 @@ class UcxTransport final : public Transport {
   TransportEvents* events_ = nullptr;       // only within Progress
   TransportEvents* last_events_ = nullptr;  // for the destructor
   std::uint64_t dropped_messages_ = 0;
+  bool armed_ = false;  // kRdma: by Wait, and nothing came since
 
   // Last: destroying the worker may call back, which touches most of the above.
   WorkerPtr worker_;

@@ -41,6 +41,12 @@ void UcxWaiter::Wait(absl::Duration timeout) {
   if (ucp_worker_arm(worker_) == UCS_OK) Poll(sleep);
 }
 
+bool UcxWaiter::Arm() { return ucp_worker_arm(worker_) == UCS_OK; }
+
+void UcxWaiter::Sleep(absl::Duration timeout) {
+  Poll(std::clamp(timeout, absl::ZeroDuration(), kLongestSleep));
+}
+
 void UcxWaiter::Ring() {
   const std::uint64_t one = 1;
   // Full means that it rings already.

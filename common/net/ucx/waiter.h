@@ -19,6 +19,11 @@ class UcxWaiter {
 
   /// Owner's thread.
   void Wait(absl::Duration timeout);
+  // The two halves of Wait without its spinning, for a fabric whose arming does not see what came
+  // in just before it: Arm, then Progress once more, and Sleep if that found nothing.
+  /// False: something came in, so Progress first.
+  bool Arm();
+  void Sleep(absl::Duration timeout);
   /// Any thread.
   void Ring();
 
