@@ -281,10 +281,14 @@ absl::StatusOr<ControlKind> ControlKindOf(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("there is no control '", name, "'"));
 }
 
-std::string NameOf(net::UcxFabric fabric) { return fabric == net::UcxFabric::kTcp ? "tcp" : "shm"; }
+std::string NameOf(net::UcxFabric fabric) {
+  if (fabric == net::UcxFabric::kRdma) return "rdma";
+  return fabric == net::UcxFabric::kTcp ? "tcp" : "shm";
+}
 
 absl::StatusOr<net::UcxFabric> FabricOf(const std::string& name) {
-  for (const net::UcxFabric fabric : {net::UcxFabric::kTcp, net::UcxFabric::kShm}) {
+  for (const net::UcxFabric fabric :
+       {net::UcxFabric::kTcp, net::UcxFabric::kShm, net::UcxFabric::kRdma}) {
     if (name == NameOf(fabric)) return fabric;
   }
   return absl::InvalidArgumentError(absl::StrCat("there is no control over '", name, "'"));
@@ -292,6 +296,7 @@ absl::StatusOr<net::UcxFabric> FabricOf(const std::string& name) {
 
 // What is mapped moves through memory, whatever carries its messages.
 net::UcxFabric ControlFabricOf(const std::string& path) {
+  if (absl::StartsWith(path, "rdma")) return net::UcxFabric::kRdma;
   return absl::StrContains(path, "tcp") && !absl::StartsWith(path, "mapped") ? net::UcxFabric::kTcp
                                                                              : net::UcxFabric::kShm;
 }

@@ -67,8 +67,9 @@ class DataBenchRun {
   absl::StatusOr<std::vector<DataRow>> MeasureControls(ProcessSet& processes,
                                                        std::uint64_t size) const {
     std::vector<ControlKind> kinds = {ControlKind::kMessage, ControlKind::kEagerMessage};
-    const bool shared = ControlFabricOf(processes.path()) == net::UcxFabric::kShm;
-    if (shared) kinds.insert(kinds.begin(), ControlKind::kGet);
+    // Over tcp a get is a message to UCX too.
+    const bool gets_exist = ControlFabricOf(processes.path()) != net::UcxFabric::kTcp;
+    if (gets_exist) kinds.insert(kinds.begin(), ControlKind::kGet);
     WEIR_ASSIGN_OR_RETURN(std::vector<Samples> samples, processes.DoControls(kinds));
     std::vector<DataRow> messages, gets;
     for (std::size_t i = 0; i < kinds.size(); ++i) {

@@ -19,6 +19,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 Settings SettingsOf(net::UcxFabric fabric) {
   if (fabric == net::UcxFabric::kShm) return {{"TLS", "sm,self"}};
+  if (fabric == net::UcxFabric::kRdma) return {{"TLS", "rc"}};
   return {{"TLS", "tcp"},
           {"NET_DEVICES", "lo"},
           {"ZCOPY_THRESH", "8k"},

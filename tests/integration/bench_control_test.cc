@@ -12,6 +12,7 @@ namespace {
 TEST(ControlTest, IsChosenByThePathThatWasUsed) {
   EXPECT_EQ(ControlFabricOf("message (ucx tcp/lo)"), net::UcxFabric::kTcp);
   EXPECT_EQ(ControlFabricOf("message (ucx sysv)"), net::UcxFabric::kShm);
+  EXPECT_EQ(ControlFabricOf("rdma (messages over ucx rc_verbs/rxe0:1)"), net::UcxFabric::kRdma);
   EXPECT_EQ(ControlFabricOf("mapped (ucx tcp/lo)"), net::UcxFabric::kShm);
 }
 
@@ -19,7 +20,7 @@ TEST(ControlTest, NamesSurvive) {
   for (const auto kind : {ControlKind::kMessage, ControlKind::kEagerMessage, ControlKind::kGet}) {
     EXPECT_EQ(*ControlKindOf(NameOf(kind)), kind);
   }
-  for (const auto fabric : {net::UcxFabric::kTcp, net::UcxFabric::kShm}) {
+  for (const auto fabric : {net::UcxFabric::kTcp, net::UcxFabric::kShm, net::UcxFabric::kRdma}) {
     EXPECT_EQ(*FabricOf(NameOf(fabric)), fabric);
   }
   EXPECT_FALSE(ControlKindOf("rdma").ok());

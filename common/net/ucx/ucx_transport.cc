@@ -41,6 +41,11 @@ absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
       ExitCode::kBadUsage);
 }
 
+UcxWaiter::Arming ArmingOf(UcxFabric fabric) {
+  return fabric == UcxFabric::kRdma ? UcxWaiter::Arming::kSignalsWhatFollows
+                                    : UcxWaiter::Arming::kSignalsAll;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(const UcxOptions& options) {
@@ -53,7 +58,8 @@ absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(const UcxOpti
   const ucs_status_t status = ucp_worker_create(context->get(), &params, &handle);
   if (status != UCS_OK) return WorkerError(status, options);
   WorkerPtr worker(handle);
-  WEIR_ASSIGN_OR_RETURN(UcxWaiter waiter, UcxWaiter::Create(handle, options.spin));
+  WEIR_ASSIGN_OR_RETURN(UcxWaiter waiter,
+                        UcxWaiter::Create(handle, options.spin, ArmingOf(options.fabric)));
   std::unique_ptr<UcxTransport> transport(
       new UcxTransport(options, std::move(context), std::move(worker), std::move(waiter)));
   WEIR_RETURN_IF_ERROR(transport->Listen());

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
@@ -29,7 +30,8 @@ constexpr absl::Duration kLongestNap = absl::Milliseconds(10);
 
 }  // namespace
 
-absl::StatusOr<UcxWaiter> UcxWaiter::Create(ucp_worker_h worker, absl::Duration spin) {
+absl::StatusOr<UcxWaiter> UcxWaiter::Create(ucp_worker_h worker, absl::Duration spin,
+                                            Arming arming) {
   int worker_fd = -1;
   WEIR_RETURN_IF_ERROR(
       FromUcs(ucp_worker_get_efd(worker, &worker_fd), "asking UCX for its event descriptor"));
@@ -38,7 +40,7 @@ absl::StatusOr<UcxWaiter> UcxWaiter::Create(ucp_worker_h worker, absl::Duration 
     return absl::ResourceExhaustedError(
         absl::StrCat("creating an eventfd: ", std::strerror(errno), " (see ulimit -n)"));
   }
-  return UcxWaiter(worker, worker_fd, std::move(bell), spin);
+  return UcxWaiter(worker, worker_fd, std::move(bell), spin, arming);
 }
 
 void UcxWaiter::Wait(absl::Duration timeout) {
@@ -79,7 +81,13 @@ void UcxWaiter::OnWork() {
 }
 
 void UcxWaiter::Sleep(absl::Duration timeout, absl::Duration waited) {
-  if (ucp_worker_arm(worker_) != UCS_OK) {
+  const bool armed = std::exchange(waiting_->armed, false);
+  if (!armed && ucp_worker_arm(worker_) == UCS_OK) {
+    if (arming_ == Arming::kSignalsWhatFollows) {
+      waiting_->armed = true;
+      return;
+    }
+  } else if (!armed) {
     // Something came in since the last Progress; or, where that goes on, UCX holds a send for which
     // a peer's shared memory has no room, and does not tell when it has. A frozen peer has none.
     if (waited < kPatience) return;

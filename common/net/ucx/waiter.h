@@ -24,8 +24,17 @@ class UcxWaiter {
   /// The longest sleep, so that UCX's keepalive and its stalled wake-ups get their turn.
   static constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
+  /// What a fabric signals once it is armed.
+  enum class Arming {
+    kSignalsAll,
+    /// Only what completes from then on (soft-RoCE; mlx5 signals all). So a wait arms, lets the
+    /// owner look once more, and sleeps if that found nothing: else one message in a hundred waits
+    /// for the longest sleep.
+    kSignalsWhatFollows,
+  };
+
   /// `worker` (with wake-up) must outlive the waiter. `spin`: the longest that a wait polls.
-  static absl::StatusOr<UcxWaiter> Create(ucp_worker_h worker, absl::Duration spin);
+  static absl::StatusOr<UcxWaiter> Create(ucp_worker_h worker, absl::Duration spin, Arming arming);
 
   void Wait(absl::Duration timeout);
   /// There was something to do since the last Wait.
@@ -41,10 +50,15 @@ class UcxWaiter {
     bool polls = false;   // at first, anyway
     absl::Time spin_until;
     absl::Time next_yield;
+    bool armed = false;  // by the last call, and the owner has looked once more
   };
 
-  UcxWaiter(ucp_worker_h worker, int worker_fd, UniqueFd bell, absl::Duration spin)
-      : worker_(worker), worker_fd_(worker_fd), bell_(std::move(bell)), policy_(spin) {}
+  UcxWaiter(ucp_worker_h worker, int worker_fd, UniqueFd bell, absl::Duration spin, Arming arming)
+      : worker_(worker),
+        worker_fd_(worker_fd),
+        bell_(std::move(bell)),
+        arming_(arming),
+        policy_(spin) {}
   void Yield(absl::Time now);
   /// `waited`: so far.
   void Sleep(absl::Duration timeout, absl::Duration waited);
@@ -52,6 +66,7 @@ class UcxWaiter {
   ucp_worker_h worker_;
   int worker_fd_;  // the worker's own
   UniqueFd bell_;
+  Arming arming_;
   SpinPolicy policy_;
   std::optional<Waiting> waiting_;
 };
