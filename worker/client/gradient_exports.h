@@ -31,9 +31,9 @@ class GradientExports {
  private:
   struct Shard {
     std::array<std::uint64_t, kBuffersKeptMapped> mapped{};  // ids of buffers; 0: none
-    std::size_t next = 0;                       // the place that the next one takes
-    std::uint64_t announced = 0;                // 0: none is
-    std::shared_ptr<const net::Memory> memory;  // of `announced`
+    std::size_t next = 0;                                    // the place that the next one takes
+    std::uint64_t announced = 0;                             // 0: none is
+    std::shared_ptr<const net::Memory> memory;               // of `announced`
   };
   std::vector<Shard> shards_;
 };
