@@ -12,12 +12,13 @@ LEASE = 2.0
 
 class FailureTest(harness.ClusterTest):
     def running(self, ps=2, workers=2, evaluator=False, **flags):
-        """A cluster in mid-run."""
+        """A cluster in mid-run, in which pulls and pushes go through mapped memory."""
         spec = harness.cluster_of(ps, workers, evaluator)
         roles = self.start_cluster(spec, *self.flags(max_steps=1000000, lease=LEASE, end_linger=5, **flags))
         for name, role in roles.items():
             if name.startswith("worker"):
                 role.wait_for_line(r"step \d+ loss", 60)
+                self.assertEqual(len(re.findall(r"path to ps \d+: mapped \(messages over ", role.text())), ps, role.text())
         return roles
 
     def assert_lost(self, roles, lost, within):
@@ -37,6 +38,16 @@ class FailureTest(harness.ClusterTest):
         roles["ps 1"].signal(signal.SIGSTOP)
         self.assert_lost(roles, roles["ps 1"], LEASE + 2)
 
+    def test_killed_ps_ends_the_job_over_shared_memory(self):
+        roles = self.running(transport="shm")
+        roles["ps 1"].signal(signal.SIGKILL)
+        self.assert_lost(roles, roles["ps 1"], LEASE + 2)
+
+    def test_frozen_ps_ends_the_job_over_shared_memory(self):
+        roles = self.running(transport="shm")
+        roles["ps 1"].signal(signal.SIGSTOP)
+        self.assert_lost(roles, roles["ps 1"], LEASE + 2)
+
     def test_frozen_first_ps_ends_the_job(self):
         roles = self.running()
         roles["ps 0"].signal(signal.SIGSTOP)
@@ -52,25 +63,31 @@ class FailureTest(harness.ClusterTest):
         roles["chief 0"].signal(signal.SIGSTOP)
         self.assert_lost(roles, roles["chief 0"], LEASE + 2)
 
-    def finishes_without(self, number):
+    def finishes_without(self, number, **flags):
         spec = harness.cluster_of(2, 2)
         summary = self.folder / "summary.json"
-        roles = self.start_cluster(spec, *self.flags(max_steps=400, lease=LEASE, end_linger=5, summary=summary))
+        steps = 1500
+        roles = self.start_cluster(spec, *self.flags(max_steps=steps, lease=LEASE, end_linger=5, summary=summary, **flags))
         lost = roles["worker 1"]
-        lost.wait_for_line(r"step \d+ loss", 60)
+        for worker in ("worker 0", "worker 1"):  # one that is alone would take the job with it
+            roles[worker].wait_for_line(r"step \d+ loss", 60)
         lost.signal(number)
         self.assert_exit([r for r in roles.values() if r is not lost], 0, 90)
         s = json.loads(summary.read_text())
-        self.assertEqual(s["global_step"], 400)
-        self.assertEqual(s["pushes"]["acknowledged"], 400)
+        self.assertEqual(s["global_step"], steps)
+        self.assertEqual(s["pushes"]["acknowledged"], steps)
         self.assertIn(s["pushes"]["applied"] - s["pushes"]["acknowledged"], (0, 1))  # the lost worker's last
         self.assertEqual(s["pushes"]["lost"], 0)
+        self.assertTrue(all(p["path"].startswith("mapped (") for p in s["paths"]), s["paths"])
 
     def test_killed_worker_is_done_without(self):
         self.finishes_without(signal.SIGKILL)
 
     def test_frozen_worker_is_done_without(self):
         self.finishes_without(signal.SIGSTOP)
+
+    def test_killed_worker_is_done_without_over_shared_memory(self):
+        self.finishes_without(signal.SIGKILL, transport="shm")
 
     def test_terminated_worker_leaves_and_the_others_go_on(self):
         roles = self.running()
