@@ -29,6 +29,8 @@ struct UcxEndpoint {
   State state = State::kConnecting;
   absl::Status failure;                 // why it is down
   std::vector<SendOperation*> waiting;  // while connecting or full
+  std::vector<SendOperation*> batch;    // to leave together; empty unless it is up
+  std::size_t batch_bytes = 0;
   std::size_t sends_under_way = 0;
   bool flush_under_way = false;
   bool close_under_way = false;

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/net/transport.h"
+#include "common/net/ucx/batch_format.h"
 #include "common/net/ucx/context.h"
 #include "common/net/ucx/endpoint.h"
 #include "common/net/ucx/options.h"
@@ -86,7 +87,9 @@ class UcxTransport final : public Transport {
   absl::Status Listen();
   absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                          ByteSpan header, ByteSpan payload) const;
+  void DeliverMessage(std::uint8_t type, ByteSpan header, ByteSpan payload);
   void Submit(UcxEndpoint& endpoint, SendOperation* operation);
+  void SubmitAlone(UcxEndpoint& endpoint, SendOperation* operation);
   void StartSend(UcxEndpoint& endpoint, SendOperation* operation);
   static ucs_status_ptr_t Post(UcxEndpoint& endpoint, SendOperation* operation,
                                std::uint32_t flags);
@@ -95,6 +98,14 @@ class UcxTransport final : public Transport {
   void MarkDown(UcxEndpoint& endpoint, ucs_status_t status);
   void FailWaiting(UcxEndpoint& endpoint);
   UcxEndpoint* Find(PeerId peer) const;
+
+  // ucx_batches.cc
+  bool Batches(const SendOperation& operation) const;
+  void AddToBatch(UcxEndpoint& endpoint, SendOperation* operation);
+  void StartBatch(UcxEndpoint& endpoint);
+  ucs_status_t PostBatch(UcxEndpoint& endpoint);
+  bool StartBatches();
+  void OnBatch(ByteSpan batch);
 
   bool ProgressWorker();
   bool StartWaiting();
@@ -107,13 +118,17 @@ class UcxTransport final : public Transport {
   std::shared_ptr<UcxContext> context_;
   SendPool sends_;
   absl::flat_hash_map<PeerId, std::unique_ptr<UcxEndpoint>> endpoints_;
-  std::array<Inbound, kMaxMessageType + 1> inbound_;
+  std::array<Inbound, kBatchMessage + 1> inbound_;
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
   std::vector<PeerId> ready_;          // connected, or no longer full, since the last Progress
   std::vector<PeerId> starting_;       // these two are kept for their capacity
   std::vector<SendOperation*> resuming_;
+  std::vector<SendOperation*> batch_;   // that is being started; kept for its capacity
+  std::vector<PeerId> batching_;        // with a batch
+  std::vector<std::byte> batch_bytes_;  // of the one that is being started
+  bool in_progress_ = false;            // within Progress
   std::vector<PeerId> downs_;
   std::vector<PeerId> closing_;
   TransportEvents* events_ = nullptr;       // only within Progress
