@@ -31,6 +31,8 @@ struct UcxEndpoint {
   absl::Status failure;                     // why it is down
   std::vector<SendOperation*> waiting;      // while connecting or full
   std::vector<GetOperation*> waiting_gets;  // while connecting
+  std::vector<SendOperation*> batch;        // to leave together; empty unless it is up
+  std::size_t batch_bytes = 0;
   std::size_t sends_under_way = 0;
   std::size_t gets_under_way = 0;
   bool flush_under_way = false;

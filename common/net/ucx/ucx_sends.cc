@@ -36,7 +36,9 @@ void UcxTransport::Submit(UcxEndpoint& endpoint, SendOperation* operation) {
       endpoint.waiting.push_back(operation);
       return;
     case UcxEndpoint::State::kUp:
-      StartSend(endpoint, operation);
+      if (Batches(*operation)) return AddToBatch(endpoint, operation);
+      StartBatch(endpoint);
+      SubmitAlone(endpoint, operation);
       return;
     case UcxEndpoint::State::kDown:
     case UcxEndpoint::State::kClosing:
@@ -44,6 +46,11 @@ void UcxTransport::Submit(UcxEndpoint& endpoint, SendOperation* operation) {
       sends_.Give(operation);
       return;
   }
+}
+
+void UcxTransport::SubmitAlone(UcxEndpoint& endpoint, SendOperation* operation) {
+  if (endpoint.state != UcxEndpoint::State::kUp) return Submit(endpoint, operation);
+  StartSend(endpoint, operation);
 }
 
 absl::Status UcxTransport::CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
@@ -171,9 +178,12 @@ bool UcxTransport::StartWaiting() {
 
 // UCX knows nothing of these yet.
 void UcxTransport::FailWaiting(UcxEndpoint& endpoint) {
-  for (SendOperation* operation : std::exchange(endpoint.waiting, {})) {
-    Complete(endpoint, operation->token, UCS_ERR_CANCELED);
-    sends_.Give(operation);
+  endpoint.batch_bytes = 0;
+  for (auto* queue : {&endpoint.waiting, &endpoint.batch}) {
+    for (SendOperation* operation : std::exchange(*queue, {})) {
+      Complete(endpoint, operation->token, UCS_ERR_CANCELED);
+      sends_.Give(operation);
+    }
   }
 }
 

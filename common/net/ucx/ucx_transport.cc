@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/address.h"
+#include "common/net/ucx/batch_format.h"
 #include "common/net/ucx/mapped_memory.h"
 #include "common/net/ucx/memory.h"
 #include "common/net/ucx/path.h"
@@ -73,10 +74,11 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::shared_ptr<UcxContext
       worker_(std::move(worker)),
       waiter_(std::move(waiter)) {
   completions_.reserve(kUsualCompletions);
+  if (options.fabric != UcxFabric::kShm) batch_bytes_.resize(kMaxPayloadBytes);
 }
 
 absl::Status UcxTransport::Listen() {
-  for (std::uint8_t type = 1; type <= kMaxMessageType; ++type) {
+  for (std::uint8_t type = 1; type <= kBatchMessage; ++type) {
     inbound_[type] = Inbound{this, type};
     ucp_am_handler_param_t param{};
     param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -166,24 +168,36 @@ ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,
              " bytes");
     return UCS_OK;
   }
+  const ByteSpan payload(static_cast<const std::byte*>(data), data_bytes);
+  if (type == kBatchMessage) {
+    transport->OnBatch(payload);
+  } else {
+    transport->DeliverMessage(type, {static_cast<const std::byte*>(header), header_bytes}, payload);
+  }
+  return UCS_OK;
+}
+
+void UcxTransport::DeliverMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) {
   // Copied, so that its structs can be read in place: UCX aligns nothing.
   alignas(64) std::array<std::byte, kMaxHeaderBytes> aligned;
-  if (header_bytes > 0) std::memcpy(aligned.data(), header, header_bytes);
-  transport->events_->OnMessage(type, ByteSpan(aligned.data(), header_bytes),
-                                ByteSpan(static_cast<const std::byte*>(data), data_bytes));
-  return UCS_OK;
+  if (!header.empty()) std::memcpy(aligned.data(), header.data(), header.size());
+  events_->OnMessage(type, ByteSpan(aligned.data(), header.size()), payload);
 }
 
 bool UcxTransport::Progress(TransportEvents& events) {
   events_ = &events;
   last_events_ = &events;
+  in_progress_ = true;
   bool any = ProgressWorker();
   events_ = nullptr;
   any |= StartWaiting();
+  any |= StartBatches();
   any |= ReportSends(events);
   any |= ReportGets(events);
   any |= ReportDowns(events);
   any |= CloseEndpoints();
+  any |= StartBatches();  // of what the reports added
+  in_progress_ = false;
   if (any) waiter_.OnWork();
   return any;
 }

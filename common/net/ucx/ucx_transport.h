@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/net/transport.h"
+#include "common/net/ucx/batch_format.h"
 #include "common/net/ucx/context.h"
 #include "common/net/ucx/endpoint.h"
 #include "common/net/ucx/get_operation.h"
@@ -97,7 +98,9 @@ class UcxTransport final : public Transport {
   absl::Status CheckPeer(const UcxEndpoint* endpoint, PeerId peer) const;
   absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                          ByteSpan header, ByteSpan payload) const;
+  void DeliverMessage(std::uint8_t type, ByteSpan header, ByteSpan payload);
   void Submit(UcxEndpoint& endpoint, SendOperation* operation);
+  void SubmitAlone(UcxEndpoint& endpoint, SendOperation* operation);
   void StartSend(UcxEndpoint& endpoint, SendOperation* operation);
   static ucs_status_ptr_t Post(UcxEndpoint& endpoint, SendOperation* operation,
                                std::uint32_t flags);
@@ -114,6 +117,14 @@ class UcxTransport final : public Transport {
   void FailWaitingGets(UcxEndpoint& endpoint);
   bool ReportGets(TransportEvents& events);
 
+  // ucx_batches.cc
+  bool Batches(const SendOperation& operation) const;
+  void AddToBatch(UcxEndpoint& endpoint, SendOperation* operation);
+  void StartBatch(UcxEndpoint& endpoint);
+  ucs_status_t PostBatch(UcxEndpoint& endpoint);
+  bool StartBatches();
+  void OnBatch(ByteSpan batch);
+
   bool ProgressWorker();
   bool StartWaiting();
   bool MustClose() const;
@@ -126,7 +137,7 @@ class UcxTransport final : public Transport {
   SendPool sends_;
   GetPool gets_;
   absl::flat_hash_map<PeerId, std::unique_ptr<UcxEndpoint>> endpoints_;
-  std::array<Inbound, kMaxMessageType + 1> inbound_;
+  std::array<Inbound, kBatchMessage + 1> inbound_;
   PeerId last_peer_;
   std::vector<Completion> completions_;
   std::vector<Completion> reporting_;  // kept for its capacity
@@ -135,6 +146,10 @@ class UcxTransport final : public Transport {
   std::vector<PeerId> ready_;     // connected, or no longer full, since the last Progress
   std::vector<PeerId> starting_;  // these two are kept for their capacity
   std::vector<SendOperation*> resuming_;
+  std::vector<SendOperation*> batch_;   // that is being started; kept for its capacity
+  std::vector<PeerId> batching_;        // with a batch
+  std::vector<std::byte> batch_bytes_;  // of the one that is being started
+  bool in_progress_ = false;            // within Progress
   std::vector<PeerId> downs_;
   std::vector<PeerId> closing_;
   TransportEvents* events_ = nullptr;       // only within Progress

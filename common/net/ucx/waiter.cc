@@ -81,19 +81,21 @@ void UcxWaiter::OnWork() {
 }
 
 void UcxWaiter::Sleep(absl::Duration timeout, absl::Duration waited) {
-  const bool armed = std::exchange(waiting_->armed, false);
-  if (!armed && ucp_worker_arm(worker_) == UCS_OK) {
-    if (arming_ == Arming::kSignalsWhatFollows) {
-      waiting_->armed = true;
-      return;
-    }
-  } else if (!armed) {
+  const bool looked = std::exchange(waiting_->armed, false);
+  const bool armed = looked || ucp_worker_arm(worker_) == UCS_OK;
+  if (armed && !looked && arming_ == Arming::kSignalsWhatFollows) {
+    waiting_->armed = true;
+    return;
+  }
+  if (!armed) {
     // Something came in since the last Progress; or, where that goes on, UCX holds a send for which
     // a peer's shared memory has no room, and does not tell when it has. A frozen peer has none.
     if (waited < kPatience) return;
     timeout = std::min({timeout, waited / 16, kLongestNap});
   }
-  std::array<pollfd, 2> polled = {pollfd{worker_fd_, POLLIN, 0}, pollfd{bell_.get(), POLLIN, 0}};
+  // poll(2) passes over a negative descriptor: unarmed, the worker's own may be ready all the time.
+  std::array<pollfd, 2> polled = {pollfd{armed ? worker_fd_ : -1, POLLIN, 0},
+                                  pollfd{bell_.get(), POLLIN, 0}};
   const timespec limit = absl::ToTimespec(timeout);
   if (ppoll(polled.data(), polled.size(), &limit, nullptr) <= 0) return;
   if ((polled[1].revents & POLLIN) != 0) {
