@@ -79,6 +79,25 @@ TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
   EXPECT_EQ(PinnedKib(), pinned);
 }
 
+// Whoever asked to connect goes at once: the other one's answer may not be out yet.
+TEST(RdmaConnectTest, SurvivesPeersThatAreClosedWhileTheyConnect) {
+  TransportPair pair(OverRdma());
+  pair.Greet();
+  std::string address_a;
+  std::string address_b;
+  pair.a.Run([&](net::Transport& t) { address_a = t.address(); });
+  pair.b.Run([&](net::Transport& t) { address_b = t.address(); });
+  for (int i = 0; i < 50; ++i) {
+    net::PeerId to_a;
+    pair.b.Run([&](net::Transport& t) { to_a = *t.Connect(address_a, "a"); });
+    pair.a.Run([&](net::Transport& t) { t.Disconnect(*t.Connect(address_b, "b")); });
+    pair.b.Run([&](net::Transport& t) { t.Disconnect(to_a); });
+  }
+  pair.a.Run([&](net::Transport& t) { t.Send(pair.to_b, 9, {}, {}, nullptr, net::SendToken(1)); });
+  EXPECT_TRUE(pair.b.WaitUntil(
+      [](const TransportNode::Record& record) { return record.messages.back().type == 9; }));
+}
+
 INSTANTIATE_TEST_SUITE_P(Rdma, TransportContract, ::testing::Values(OverRdma()));
 
 }  // namespace

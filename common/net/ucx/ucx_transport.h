@@ -60,6 +60,9 @@ class UcxTransport final : public Transport {
 
  private:
   static constexpr absl::Duration kTeardownTime = absl::Seconds(3);
+  // How long closing waits for an RDMA connection that is being made (CloseEndpoints); within the
+  // former. It takes milliseconds.
+  static constexpr absl::Duration kWireUpTime = absl::Seconds(1);
   // Between two calls of Progress: the credits of a few peers. More is legal, and allocates.
   static constexpr std::size_t kUsualCompletions = 256;
 
