@@ -19,10 +19,10 @@ std::size_t BytesOf(const SendOperation& operation) {
 
 }  // namespace
 
-// Over shared memory there is no system call to save. Outside Progress it may be long before the
+// Only tcp has a system call to save. Outside Progress it may be long before the
 // owner comes again.
 bool UcxTransport::Batches(const SendOperation& operation) const {
-  return in_progress_ && options_.fabric != UcxFabric::kShm && BytesOf(operation) <= kMostToBatch;
+  return in_progress_ && IsTcp(options_.fabric) && BytesOf(operation) <= kMostToBatch;
 }
 
 void UcxTransport::AddToBatch(UcxEndpoint& endpoint, SendOperation* operation) {
