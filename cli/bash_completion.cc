@@ -16,7 +16,8 @@ namespace weir::cli {
 namespace {
 
 bool IsWord(absl::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_islower);
+  return !text.empty() && absl::ascii_islower(text.front()) &&
+         std::ranges::all_of(text, [](char c) { return absl::ascii_islower(c) || c == '-'; });
 }
 
 // "ls DIR | show CHECKPOINT": what stands there in lower case is to be written as it is.

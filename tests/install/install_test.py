@@ -259,7 +259,7 @@ class LinearRegressionTest(InstalledTest):
     def test_the_chief_tells_it_the_transport(self):
         process = self.run_local("--transport", "shm", workers=2, program=[self.installation.example("linear_regression")])
         self.assert_exit([process], 0, 30)
-        self.assertRegex(process.text(), r"worker 0 -> ps 0: message \(ucx (sysv|posix|cma|knem|xpmem)")
+        self.assertRegex(process.text(), r"worker 0 -> ps 0: mapped \(messages over ucx (sysv|posix|cma|knem|xpmem)")
 
     def test_a_program_s_failure_is_the_cluster_s(self):
         self.assert_exit([self.run_local(program=["sh", "-c", "exit 7"])], 7, 20)
