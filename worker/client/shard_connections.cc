@@ -130,7 +130,9 @@ absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
       connection.peer,
       transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
   const std::size_t blocks = layout.blocks_of(shard).size();
-  if (options.mapping == Mapping::kNever || blocks == 0) return connection;
+  if (blocks == 0) connection.not_mapped = "it holds no block";
+  if (options.mapping == Mapping::kNever) connection.not_mapped = "--transport tcp";
+  if (!connection.not_mapped.empty()) return connection;
   absl::StatusOr<std::unique_ptr<net::MappedMemory>> memory =
       MapArena(transport, connection.peer, name, reply);
   absl::Status status = memory.status();

@@ -62,7 +62,7 @@ class ShardConnections {
     ShardLink link;
     std::unique_ptr<net::MappedMemory> memory;
     std::optional<arena::Reader> arena;  // of `memory`
-    std::string not_mapped;              // why, where it was tried in vain
+    std::string not_mapped;              // why it is not
   };
   static absl::StatusOr<Connection> Join(const Layout& layout, const DataClientOptions& options,
                                          net::Transport& transport, ShardIndex shard,
