@@ -66,7 +66,7 @@ TEST_P(ThreadsTest, EveryShardHasBlocksAndEveryUpdateCounts) {
   for (int s = 0; s < kServers * kThreads; ++s) {
     EXPECT_FALSE(plane_.layout().blocks_of(ShardIndex(static_cast<std::uint16_t>(s))).empty());
   }
-  constexpr int kSteps = 60;
+  constexpr int kSteps = 15;
   TrainAll(kSteps);
   EXPECT_EQ(plane_.server(0).global_step(), Step(kSteps * kWorkers));
   Within(absl::Seconds(30), [&] {
