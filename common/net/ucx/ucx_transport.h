@@ -65,6 +65,9 @@ class UcxTransport final : public Transport {
   static constexpr absl::Duration kWireUpTime = absl::Seconds(1);
   // Between two calls of Progress: the credits of a few peers. More is legal, and allocates.
   static constexpr std::size_t kUsualCompletions = 256;
+  // Of one peer, that wait or leave together: room from the start, since a first full socket, or a
+  // first large batch, may come at any step, and steps allocate nothing.
+  static constexpr std::size_t kUsualSends = 64;
 
   struct Completion {
     SendToken token;
