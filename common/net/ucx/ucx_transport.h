@@ -153,7 +153,7 @@ class UcxTransport final : public Transport {
   std::vector<PeerId> starting_;  // these two are kept for their capacity
   std::vector<SendOperation*> resuming_;
   std::vector<SendOperation*> batch_;   // that is being started; kept for its capacity
-  std::vector<PeerId> batching_;        // with a batch
+  std::vector<PeerId> batching_;        // each once
   std::vector<std::byte> batch_bytes_;  // of the one that is being started
   bool in_progress_ = false;            // within Progress
   std::vector<PeerId> downs_;
