@@ -85,6 +85,8 @@ std::uint64_t ItersOf(const DataBenchOptions& options, std::uint64_t size) {
   return std::clamp<std::uint64_t>(kBytesMoved / bytes, 30, 5000);
 }
 
-std::uint64_t WarmUpOf(std::uint64_t iters) { return std::max<std::uint64_t>(10, iters / 10); }
+std::uint64_t WarmUpOf(std::uint64_t iters) {
+  return std::max(iters / 10, std::min<std::uint64_t>(10, iters));
+}
 
 }  // namespace weir::bench

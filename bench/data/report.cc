@@ -72,7 +72,7 @@ void Compare(const DataRow& control, DataRow& row) {
 std::string Heading(const DataBenchOptions& options, const RunContext& context) {
   return absl::StrFormat(
       "# weir bench %s 1 | weir %s %s | UCX %s | host %d CPUs | transport %s | path %s\n"
-      "# %s on CPU %s, %s on CPU %s | window %d | warm-up a tenth, at least 10\n"
+      "# %s on CPU %s, %s on CPU %s | window %d | warm-up a tenth, at least min(10, iters)\n"
       "#  op            size_bytes   iters      p50_us      p99_us     p999_us      max_us  "
       "gbytes_per_s    ops_per_s  wrong%s\n",
       NameOf(options.bench), WEIR_VERSION, WEIR_BUILD_TYPE, net::UcxVersion(), AllowedCpus().size(),

@@ -68,6 +68,13 @@ TEST(ItersOfTest, MoveAFixedAmountWithinLimits) {
   EXPECT_EQ(ItersOf({.window = 1, .iters = 7}, 1 << 30), 7U);
 }
 
+TEST(WarmUpOfTest, IsATenthButNeverMoreThanWhatIsTimed) {
+  EXPECT_EQ(WarmUpOf(1), 1U);
+  EXPECT_EQ(WarmUpOf(9), 9U);
+  EXPECT_EQ(WarmUpOf(30), 10U);
+  EXPECT_EQ(WarmUpOf(5000), 500U);
+}
+
 TEST(RoleOptionsTest, SurviveTheCommandLine) {
   const RoleOptions options{.size = 12,
                             .tensors = 3,
