@@ -5,33 +5,13 @@
 #include <sstream>
 #include <string>
 
-#include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
+#include "tests/rdma/over_rdma.h"
 #include "tests/support/transport_contract.h"
 #include "tests/support/transport_pair.h"
 
 namespace weir::testing {
 namespace {
-
-TransportKind OverRdma() {
-  const auto create = []() -> std::unique_ptr<net::Transport> {
-    auto transport = net::UcxTransport::Create({.fabric = net::UcxFabric::kRdma});
-    if (!transport.ok()) {
-      ADD_FAILURE() << transport.status();
-      return nullptr;
-    }
-    return *std::move(transport);
-  };
-  const char* const chosen = std::getenv("UCX_TLS");
-  // A device sends again for seconds before it gives a peer up.
-  return {.name = chosen == nullptr ? "rc" : chosen,
-          .create = create,
-          .notices_closing = false,
-          .maps = false,
-          // ud has no reads of its own: UCX would emulate them, and Open says no.
-          .one_sided = chosen == nullptr,
-          .comings = 15};  // each registers its receive buffers: an emulated second
-}
 
 // What this process has pinned for devices, in KiB.
 std::uint64_t PinnedKib() {
