@@ -25,6 +25,13 @@ std::string MemberLine(const wire::MemberStatusT& status) {
   return line + "\n";
 }
 
+nlohmann::json RdmaJson(const wire::StatusReplyT& s) {
+  nlohmann::json rdma{{"used", nullptr}, {"why_not", nullptr}};
+  if (s.rdma != wire::RdmaUse::Undecided) rdma["used"] = s.rdma == wire::RdmaUse::Used;
+  if (!s.no_rdma.empty()) rdma["why_not"] = s.no_rdma;
+  return rdma;
+}
+
 }  // namespace
 
 std::string StatusJson(const wire::StatusReplyT& s, JsonLayout layout) {
@@ -53,6 +60,7 @@ std::string StatusJson(const wire::StatusReplyT& s, JsonLayout layout) {
       {"view", s.view},
       {"members", members},
       {"paths", s.paths},
+      {"rdma", RdmaJson(s)},
       {"staleness", {{"p50", s.staleness_p50}, {"p99", s.staleness_p99}, {"max", s.staleness_max}}},
       {"last_checkpoint", s.last_checkpoint}};
   if (s.eta_seconds >= 0) root["eta_seconds"] = s.eta_seconds;
@@ -77,6 +85,7 @@ std::string StatusTable(const wire::StatusReplyT& s) {
     if (m && m->member) text += MemberLine(*m);
   }
   for (const std::string& path : s.paths) absl::StrAppend(&text, "  ", Printable(path, 200), "\n");
+  if (!s.no_rdma.empty()) absl::StrAppend(&text, "  no RDMA: ", Printable(s.no_rdma, 400), "\n");
   return text;
 }
 

@@ -26,6 +26,16 @@ absl::Status CheckDevice(const std::string& net_devices) {
 
 }  // namespace
 
+std::string WhyNoRdma(const JobOptions& options) {
+  TransportChoice choice = options.transport;
+  if (choice == TransportChoice::kTcp || choice == TransportChoice::kShm) {
+    return absl::StrCat("it runs with --transport ", *TransportValue(choice).show());
+  }
+  constexpr std::size_t kMostBytes = 1000;  // the chief takes little more
+  const absl::Status status = CheckDevice(options.net_devices);
+  return std::string(status.message().substr(0, kMostBytes));
+}
+
 absl::Status CheckRdmaRoom(const JobOptions& options) {
   TransportChoice choice = options.transport;
   if (choice != TransportChoice::kRdma && choice != TransportChoice::kRequireRdma) {

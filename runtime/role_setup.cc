@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/checksum.h"
 #include "common/base/status_macros.h"
+#include "common/config/choice_flags.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
@@ -75,6 +76,8 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
   const bool has_data_plane =
       setup.task.role == RoleType::kPs || setup.task.role == RoleType::kWorker;
   if (has_data_plane) request.ucx_version = net::UcxVersion();
+  if (has_data_plane) request.no_rdma = WhyNoRdma(setup.options);
+  request.rdma = has_data_plane && request.no_rdma.empty();
   request.role = WireRole(setup.task.role);
   request.index = static_cast<std::uint32_t>(setup.task.index);
   request.incarnation = RandomId();
@@ -90,6 +93,20 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
     request.job_fingerprint = SettingsFingerprint(setup);
   }
   return request;
+}
+
+absl::Status FollowChief(const wire::JoinReplyT& welcome, RoleSetup& setup) {
+  TransportChoice& transport = setup.options.transport;
+  if (setup.external() && transport == TransportChoice::kAuto) {
+    WEIR_RETURN_IF_ERROR(
+        WithExitCode(TransportValue(transport).set(welcome.transport), ExitCode::kBadUsage));
+  }
+  const bool used = welcome.rdma == wire::RdmaUse::Used;
+  if (transport == TransportChoice::kAuto && used) transport = TransportChoice::kRdma;
+  // Of a chief that asks for less, the ps will say that its transport is another.
+  const bool asked = welcome.transport == "rdma";
+  if (transport == TransportChoice::kRdma && asked && !used) transport = TransportChoice::kAuto;
+  return absl::OkStatus();
 }
 
 ShardIndex ShardOf(const ClusterSpec& cluster, int ps_index) {

@@ -9,7 +9,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/config/choice_flags.h"
 #include "common/net/ucx/version.h"
 #include "common/rpc/client.h"
 #include "weir/exit_code.h"
@@ -60,11 +59,7 @@ absl::Status WorkerMember::Join() {
                                                  .join = join,
                                                  .start_deadline = setup_.options.start_deadline},
                                                 interrupted_));
-  if (setup_.external() && setup_.options.transport == TransportChoice::kAuto) {
-    WEIR_RETURN_IF_ERROR(
-        WithExitCode(TransportValue(setup_.options.transport).set(session_->welcome().transport),
-                     ExitCode::kBadUsage));
-  }
+  WEIR_RETURN_IF_ERROR(FollowChief(session_->welcome(), setup_));
   return session_->Start(this);
 }
 

@@ -30,6 +30,7 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   Advance(now);
   wire::JoinReplyT reply;
   reply.reason = membership_.RefusalOf(request);
+  if (reply.reason.empty()) reply.reason = rdma_.RefusalOf(request);
   if (reply.reason.empty()) {
     reply.reason = AnswerAfterTraining(request, &reply.outcome);
     if (reply.outcome == wire::JoinOutcome::Ended) {
@@ -61,6 +62,11 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.transport = options_.transport;
   if (request.role == wire::Role::Ps) DismissMismatchedWorkers();
   Advance(now);
+  reply.rdma = rdma_.verdict().use;
+  if (!rdma_.decided()) {
+    reply.reason =
+        absl::StrCat("it waits for ", rdma_.Awaited(membership_), ", to see whether all have RDMA");
+  }
   return reply;
 }
 

@@ -56,6 +56,8 @@ class Session {
 
   /// Opens the stream and starts the threads. `listener` outlives the session. Call once. A stream
   /// that does not come about is told by OnLost.
+  /// Errors: kUnavailable (exit 4) where the chief was started again since it said welcome: what it
+  /// decided then, the new one may decide otherwise.
   virtual absl::Status Start(SessionListener* listener) = 0;
 
   /// Queues a message; false when the session has ended or its bounded outbox (1024) is full.
