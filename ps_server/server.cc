@@ -141,6 +141,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   void SendStats() override {
     Post([this] {
       wire::StatsT stats;
+      stats.thread = static_cast<std::uint32_t>(options_.thread);
       stats.stats = std::make_unique<wire::ShardStatsT>(Stats());
       wire::MemberBodyUnion body;
       body.Set(std::move(stats));
@@ -505,6 +506,7 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   }
 
   void CheckpointDone(wire::CheckpointDoneT done) {
+    done.thread = static_cast<std::uint32_t>(options_.thread);
     done.stats = std::make_unique<wire::ShardStatsT>(Counted());
     wire::MemberBodyUnion body;
     body.Set(std::move(done));

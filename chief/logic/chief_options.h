@@ -30,6 +30,7 @@ struct ChiefOptions {
   std::string layout;                    ///< the same, readable
   std::string transport = "auto";        ///< what they are told to use
   bool one_host = false;                 ///< the cluster's addresses are all loopback
+  std::uint32_t ps_threads = 1;          ///< shards of each ps
   bool has_test_data = true;             ///< false: nobody can evaluate
   std::string mode = "async";
   std::string model_dir_nonce;
