@@ -12,7 +12,8 @@ namespace weir {
 absl::Status CheckRdmaRoom(const JobOptions& options);
 
 /// Why a role with these options cannot move weights by RDMA, in at most 1000 bytes; empty: it can.
-/// Takes some microseconds on a host without devices.
+/// Tried with a read of this process's own memory through the device: milliseconds; microseconds on
+/// a host without devices.
 std::string WhyNoRdma(const JobOptions& options);
 
 }  // namespace weir

@@ -38,6 +38,13 @@ wire::Role WireRole(RoleType role) {
   return wire::Role::Worker;
 }
 
+std::string WhyNoRdmaIn(const RoleSetup& setup) {
+  // The chief would not choose it anyway (RdmaRule), so nothing needs to be tried.
+  const bool idle =
+      setup.cluster.loopback_only && setup.options.transport == TransportChoice::kAuto;
+  return idle ? "all addresses of the cluster are loopback" : WhyNoRdma(setup.options);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& options) {
@@ -78,7 +85,7 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
   const bool has_data_plane =
       setup.task.role == RoleType::kPs || setup.task.role == RoleType::kWorker;
   if (has_data_plane) request.ucx_version = net::UcxVersion();
-  if (has_data_plane) request.no_rdma = WhyNoRdma(setup.options);
+  if (has_data_plane) request.no_rdma = WhyNoRdmaIn(setup);
   request.rdma = has_data_plane && request.no_rdma.empty();
   request.role = WireRole(setup.task.role);
   request.index = static_cast<std::uint32_t>(setup.task.index);
@@ -105,9 +112,7 @@ absl::Status FollowChief(const wire::JoinReplyT& welcome, RoleSetup& setup) {
   }
   const bool used = welcome.rdma == wire::RdmaUse::Used;
   if (transport == TransportChoice::kAuto && used) transport = TransportChoice::kRdma;
-  // Of a chief that asks for less, the ps will say that its transport is another.
-  const bool asked = welcome.transport == "rdma";
-  if (transport == TransportChoice::kRdma && asked && !used) transport = TransportChoice::kAuto;
+  // What else differs, the ps tells when the worker connects.
   return absl::OkStatus();
 }
 

@@ -163,11 +163,6 @@ void Chief::ExpireLeases(absl::Time now) {
 
 void Chief::DecideOnRdma(absl::Time now) {
   if (const auto news = rdma_.Look(membership_, now)) output_.Log(LogLevel::kInfo, *news);
-  if (!rdma_.verdict().impossible) return;
-  Fail(2,
-       absl::StrCat("--transport ", options_.transport,
-                    ": no ps and no worker has RDMA: ", rdma_.verdict().why_unused),
-       now);
 }
 
 void Chief::BroadcastView() {

@@ -53,6 +53,13 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
     output_.Log(LogLevel::kWarning,
                 absl::StrCat("refused ", MemberId{request.role, request.index}.ToString(), where,
                              ": ", ForLog(reply.reason)));
+    if (phase_ == Phase::kWaiting && rdma_.IsProvedWrongBy(request)) {
+      Fail(4,
+           absl::StrCat(MemberId{request.role, request.index}.ToString(),
+                        " has no RDMA, and the job was set up to use it (", ForLog(request.no_rdma),
+                        "): start all roles again"),
+           now);
+    }
   }
   if (reply.outcome != wire::JoinOutcome::Accepted) return reply;
   reply.lease_ms = static_cast<std::uint32_t>(absl::ToInt64Milliseconds(options_.lease));
@@ -88,7 +95,8 @@ void Chief::OnSessionOpened(SessionId session, const wire::MemberMessageT& first
   const MemberId id{first.role, first.index};
   // One that was accepted may be late: its lease has run out by now, as far as anybody can tell.
   ExpireLeases(now);
-  const absl::Status opened = membership_.Open(session, id, Incarnation(first.incarnation), now);
+  absl::Status opened = rdma_.CheckOpening(first);
+  if (opened.ok()) opened = membership_.Open(session, id, Incarnation(first.incarnation), now);
   if (!opened.ok()) {
     output_.Log(LogLevel::kWarning,
                 absl::StrCat("closed a session: ", std::string(opened.message())));

@@ -42,14 +42,6 @@ RdmaVerdict BetweenHosts(std::span<const RdmaMember> members, bool all_in) {
   return {.use = wire::RdmaUse::Used};
 }
 
-RdmaVerdict WherePossible(std::span<const RdmaMember> members, bool all_in) {
-  if (!all_in) return {};
-  if (std::ranges::all_of(members, HasRdma)) return {.use = wire::RdmaUse::Used};
-  RdmaVerdict verdict = Unused(WhoLacksIt(members));
-  verdict.impossible = std::ranges::none_of(members, HasRdma);
-  return verdict;
-}
-
 std::vector<RdmaMember> MembersOf(const Membership& membership) {
   std::vector<RdmaMember> members;
   for (const auto& [id, record] : membership.members()) {
@@ -77,8 +69,7 @@ std::vector<std::string> Absent(const Membership& membership, wire::Role role,
 }  // namespace
 
 RdmaRule RdmaRuleOf(const ChiefOptions& options) {
-  if (options.transport == "require-rdma") return RdmaRule::kAlways;
-  if (options.transport == "rdma") return RdmaRule::kWherePossible;
+  if (options.transport == "rdma" || options.transport == "require-rdma") return RdmaRule::kAlways;
   if (options.transport == "auto" && !options.one_host) return RdmaRule::kBetweenHosts;
   return RdmaRule::kNever;
 }
@@ -91,8 +82,6 @@ RdmaVerdict ChooseRdma(RdmaRule rule, std::span<const RdmaMember> members, bool 
       return {.use = wire::RdmaUse::Used};
     case RdmaRule::kBetweenHosts:
       return members.empty() ? RdmaVerdict() : BetweenHosts(members, all_in);
-    case RdmaRule::kWherePossible:
-      return members.empty() ? RdmaVerdict() : WherePossible(members, all_in);
   }
   return Unused("");
 }
@@ -102,9 +91,7 @@ RdmaChoice::RdmaChoice(const ChiefOptions& options)
 
 std::optional<std::string> RdmaChoice::Look(const Membership& membership, absl::Time now) {
   const bool told = !verdict_.why_unused.empty();
-  if (told || verdict_.use == wire::RdmaUse::Used || rule_ == RdmaRule::kNever) {
-    return std::nullopt;
-  }
+  if (told || verdict_.use == wire::RdmaUse::Used || rule_ == RdmaRule::kNever) return std::nullopt;
   // Once decided, only a new member makes news.
   if (decided() && membership.view() == seen_) return std::nullopt;
   seen_ = membership.view();
@@ -122,7 +109,7 @@ std::optional<std::string> RdmaChoice::Look(const Membership& membership, absl::
                               ? "the job was set up when all that were in were on one host"
                               : WhoLacksIt(members);
   }
-  if (verdict_.why_unused.empty() || verdict_.impossible) return std::nullopt;
+  if (verdict_.why_unused.empty()) return std::nullopt;
   return absl::StrCat("weights do not travel by RDMA: ", verdict_.why_unused);
 }
 
@@ -144,10 +131,24 @@ absl::Time RdmaChoice::next_look() const {
 std::string RdmaChoice::RefusalOf(const wire::JoinRequestT& request) const {
   if (verdict_.use != wire::RdmaUse::Used || !MovesData(request.role) || request.rdma) return "";
   return absl::StrCat(rule_ == RdmaRule::kAlways
-                          ? "--transport require-rdma asks for RDMA, and this member has none: "
-                          : "the weights of this job travel by RDMA, and this member has none: ",
-                      ForLog(request.no_rdma),
-                      ". Mend that, or start the whole job with --transport tcp");
+                          ? absl::StrCat("--transport ", options_.transport, " asks for RDMA")
+                          : "the weights of this job travel by RDMA",
+                      ", and this member has none: ", ForLog(request.no_rdma),
+                      ". Mend that, or start the whole job again with --transport tcp");
+}
+
+bool RdmaChoice::IsProvedWrongBy(const wire::JoinRequestT& request) const {
+  return rule_ == RdmaRule::kBetweenHosts && request.role == wire::Role::Ps &&
+         !RefusalOf(request).empty();
+}
+
+absl::Status RdmaChoice::CheckOpening(const wire::MemberMessageT& first) const {
+  if (!MovesData(first.role) || (decided() && first.rdma == verdict_.use)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      MemberId{first.role, first.index}.ToString(), " got ready for weights that ",
+      first.rdma == wire::RdmaUse::Used ? "travel" : "do not travel",
+      " by RDMA, as an earlier chief had it, and this one has not, or not yet, decided so: start "
+      "it again"));
 }
 
 std::string RdmaChoice::Awaited(const Membership& membership) const {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "chief/logic/chief_options.h"
 #include "chief/logic/membership.h"
@@ -14,10 +15,9 @@ namespace weir::chief {
 
 /// What --transport asks of RDMA.
 enum class RdmaRule {
-  kNever,          ///< tcp, shm; and auto where all addresses are loopback: one host
-  kBetweenHosts,   ///< auto: where there are several hosts and every ps and worker has it
-  kWherePossible,  ///< rdma: where every ps and worker has it, also on one host
-  kAlways,         ///< require-rdma
+  kNever,         ///< tcp, shm; and auto where all addresses are loopback: one host
+  kBetweenHosts,  ///< auto: where there are several hosts and every ps and worker has it
+  kAlways,        ///< rdma, require-rdma
 };
 RdmaRule RdmaRuleOf(const ChiefOptions& options);
 
@@ -30,8 +30,7 @@ struct RdmaMember {
 
 struct RdmaVerdict {
   wire::RdmaUse use = wire::RdmaUse::Undecided;
-  std::string why_unused;   ///< what people should know about Unused; empty: nothing
-  bool impossible = false;  ///< it was asked for and nobody has it: the job cannot run
+  std::string why_unused;  ///< what people should know about Unused; empty: nothing
 };
 
 /// The rule's verdict on these members. `all_in`: no others are waited for; without it the verdict
@@ -56,6 +55,15 @@ class RdmaChoice {
 
   /// Why a member that asks to join may not, by what was decided; empty: it may.
   std::string RefusalOf(const wire::JoinRequestT& request) const;
+
+  /// Whether a member that is refused makes the choice of RDMA a wrong one: a ps, without which no
+  /// training begins. Where RDMA was asked for, somebody mends that; where it was chosen, only a
+  /// chief that is started again chooses otherwise.
+  bool IsProvedWrongBy(const wire::JoinRequestT& request) const;
+
+  /// Whether a member may open its session: what it was told when it joined, maybe by a chief that
+  /// this one replaces, is what was decided. kFailedPrecondition: it is not.
+  absl::Status CheckOpening(const wire::MemberMessageT& first) const;
 
   /// Whom an open decision waits for: "ps 1, worker 0".
   std::string Awaited(const Membership& membership) const;

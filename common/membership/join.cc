@@ -43,8 +43,8 @@ absl::Status Ended(const wire::JoinReplyT& reply) {
 
 // What an accepted member still waits for: a ps or worker opens its data path as all others do.
 bool MayBegin(const wire::JoinReplyT& reply, wire::Role role) {
-  const bool moves_data = role == wire::Role::Ps || role == wire::Role::Worker;
-  return !moves_data || reply.rdma != wire::RdmaUse::Undecided;
+  const bool moves_weights = role == wire::Role::Ps || role == wire::Role::Worker;
+  return !moves_weights || reply.rdma != wire::RdmaUse::Undecided;
 }
 
 /// What one reply means: a final answer, or none where the chief says to ask again (`reason`).
@@ -110,8 +110,9 @@ absl::StatusOr<wire::JoinReplyT> AskToJoin(rpc::ChiefClient& chief, const Sessio
     std::string reason;
     auto reply = chief.Join(options.join, std::min(kAttempt, left));
     if (reply.ok()) {
-      if (auto answer = Judge(*std::move(reply), address, options.join.role, &reason))
+      if (auto answer = Judge(*std::move(reply), address, options.join.role, &reason)) {
         return *std::move(answer);
+      }
     } else if (IsPermanent(reply.status().code())) {
       return WithExitCode(reply.status(), ExitCode::kBadUsage);
     } else {

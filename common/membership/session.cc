@@ -62,7 +62,6 @@ class SessionImpl final : public Session {
     if (stream_ != nullptr) return absl::FailedPreconditionError("the session was started before");
     listener_ = listener;
     StopKeepingPlace();
-    if (chief_replaced_) return ChiefReplaced();
     stream_ = chief_->OpenSession();
     last_heard_.store(ToNanos(MonotonicNow()), std::memory_order_relaxed);
     reader_ = std::thread([this] { ReadLoop(); });
@@ -97,6 +96,7 @@ class SessionImpl final : public Session {
     message.role = role_;
     message.index = index_;
     message.incarnation = incarnation_;
+    message.rdma = welcome_.rdma;
     message.body = std::move(body);
     return message;
   }
@@ -112,21 +112,9 @@ class SessionImpl final : public Session {
     return Write(std::move(body));
   }
 
-  // A refusal the stream tells better; but a chief that was started again would take this member
-  // in as it is, with what its predecessor decided.
+  // Whatever the answer is, the stream tells it better.
   void KeepPlace(const wire::JoinRequestT& join) {
-    while (!PlaceTaken(lease_ / 3)) {
-      const absl::StatusOr<wire::JoinReplyT> reply = chief_->Join(join, lease_ / 3);
-      if (!reply.ok() || reply->outcome != wire::JoinOutcome::Accepted) continue;
-      chief_replaced_ |= reply->model_dir_nonce != welcome_.model_dir_nonce;
-    }
-  }
-
-  absl::Status ChiefReplaced() const {
-    return WithExitCode(
-        absl::UnavailableError(absl::StrCat("the chief at ", address_,
-                                            " was started again while this member got ready")),
-        ExitCode::kPeerLost);
+    while (!PlaceTaken(lease_ / 3)) (void)chief_->Join(join, lease_ / 3);
   }
 
   /// Waits up to `timeout` for Start, or the end.
@@ -314,8 +302,6 @@ class SessionImpl final : public Session {
   bool stream_over_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stream_status_ ABSL_GUARDED_BY(mutex_);
   std::optional<wire::GoodbyeT> goodbye_ ABSL_GUARDED_BY(mutex_);
-
-  bool chief_replaced_ = false;  // the keeper's, until it was joined
 
   Mutex stop_mutex_;  // held while stopping: a second Leave returns after the first
   bool stopped_ ABSL_GUARDED_BY(stop_mutex_) = false;
