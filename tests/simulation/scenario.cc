@@ -170,6 +170,8 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   s.compute = random.Upto(random.Chance(0.5) ? s.delay : 10 * s.delay);
   if (random.Chance(0.6)) s.mapped = random.Chance(0.5) ? 1 : random.Unit();
   s.ps_threads = random.Chance(0.3) ? random.Int(2, 3) : 1;
+  s.rdma = random.Chance(0.5);
+  if (s.rdma && random.Chance(0.5)) s.first_ps_has_rdma_for = random.Upto(absl::Milliseconds(400));
   return s;
 }
 
@@ -183,6 +185,10 @@ std::string Scenario::Describe() const {
       save_checkpoints_steps, " steps and ", absl::FormatDuration(save_checkpoints_secs), ", keep ",
       keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),
       ", mapped ", mapped, restart_each ? ", restarted one by one" : ", restarted as a whole");
+  if (rdma) {
+    absl::StrAppend(&text, ", RDMA, of the first ps for ",
+                    absl::FormatDuration(first_ps_has_rdma_for));
+  }
   for (const Fault& fault : faults) {
     absl::StrAppend(&text, ", ", FaultText(fault.kind), " ", fault.task.ToString(), " ",
                     absl::FormatDuration(fault.after), " after ",

@@ -111,6 +111,10 @@ struct Scenario {
   /// Chance of a worker to be on the host of its ps: it reads their memory, and they its.
   double mapped = 0;
   bool wait_for_view = true;  ///< workers start with a view, not before
+  /// Whether the ps and workers, each on a host of its own, can move weights by RDMA; what starts
+  /// on the first ps's host after a while cannot.
+  bool rdma = false;
+  absl::Duration first_ps_has_rdma_for = absl::InfiniteDuration();
 
   std::string Describe() const;
 };
