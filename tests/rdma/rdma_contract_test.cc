@@ -7,7 +7,6 @@
 
 #include "absl/strings/string_view.h"
 #include "common/net/one_sided_trial.h"
-#include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
 #include "tests/rdma/over_rdma.h"
 #include "tests/support/transport_contract.h"
