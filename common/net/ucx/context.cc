@@ -42,6 +42,10 @@ std::vector<Setting> SettingsOf(const UcxOptions& options) {
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
   } else if (options.fabric == UcxFabric::kRdma) {
     settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
+    // For ever: ud makes connections, and UCX 1.13 aborts when it gives one up whose peer died in
+    // the middle (UcxTransport::Disconnect). Those who wait for a connection have limits of their
+    // own, and the chief tells who is lost.
+    settings.push_back({"UD_TIMEOUT", "10000000s"});
     if (!options.net_devices.empty()) settings.push_back({"NET_DEVICES", options.net_devices});
   } else {
     // Nothing that we send needs the peer's endpoint (UcxTransport::StartSend says why not).

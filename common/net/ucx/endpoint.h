@@ -39,7 +39,10 @@ struct UcxEndpoint {
   std::size_t gets_under_way = 0;
   bool flush_under_way = false;
   bool close_under_way = false;
-  absl::Time wire_up_until = absl::InfinitePast();  // closing waits so long for kRdma's flush
+  bool closes_when_wired_up = false;  // closing waits for the flush (Disconnect)
+  bool waits_for_wire_up() const {
+    return closes_when_wired_up && flush_under_way && handle != nullptr;
+  }
 };
 
 }  // namespace weir::net

@@ -111,10 +111,10 @@ void UcxTransport::Disconnect(PeerId peer) {
   UcxEndpoint* endpoint = Find(peer);
   if (endpoint == nullptr || endpoint->state == UcxEndpoint::State::kClosing) return;
   // UCX 1.13 aborts when an endpoint is closed whose answer to the peer's wire-up request still
-  // waits for its turn over ud (ucp_request_send_state_ff, "got REP message").
-  const bool wires_up = options_.fabric == UcxFabric::kRdma && endpoint->flush_under_way &&
-                        endpoint->state == UcxEndpoint::State::kConnecting;
-  if (wires_up) endpoint->wire_up_until = MonotonicNow() + kWireUpTime;
+  // waits for its turn over ud (ucp_request_send_state_ff, "got REP message"). Where the peer has
+  // died that never ends, so that the endpoint stays, idle.
+  endpoint->closes_when_wired_up =
+      options_.fabric == UcxFabric::kRdma && endpoint->state == UcxEndpoint::State::kConnecting;
   endpoint->state = UcxEndpoint::State::kClosing;
   FailWaiting(*endpoint);
   FailWaitingGets(*endpoint);
@@ -124,8 +124,10 @@ void UcxTransport::Disconnect(PeerId peer) {
 
 // Whether a closing is yet to be started; the end of a started one is UCX's to signal.
 bool UcxTransport::MustClose() const {
-  return std::any_of(closing_.begin(), closing_.end(),
-                     [this](PeerId id) { return Find(id)->handle != nullptr; });
+  return std::any_of(closing_.begin(), closing_.end(), [this](PeerId id) {
+    const UcxEndpoint& endpoint = *Find(id);
+    return endpoint.handle != nullptr && !endpoint.waits_for_wire_up();
+  });
 }
 
 // Starts the closing of endpoints that were disconnected, and forgets those that UCX is done with.
@@ -133,7 +135,7 @@ bool UcxTransport::CloseEndpoints() {
   bool any = false;
   for (std::size_t i = 0; i < closing_.size();) {
     UcxEndpoint& endpoint = *Find(closing_[i]);
-    if (endpoint.flush_under_way && MonotonicNow() < endpoint.wire_up_until) {
+    if (endpoint.waits_for_wire_up()) {
       ++i;
       continue;
     }

@@ -1,5 +1,6 @@
 #include "common/net/ucx/ucx_transport.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -121,6 +122,20 @@ UcxTransport::~UcxTransport() {
     ReportSends(*last_events_);
     ReportGets(*last_events_);
   }
+  const bool half_made = std::ranges::any_of(
+      endpoints_, [](const auto& entry) { return entry.second->waits_for_wire_up(); });
+  if (half_made) AbandonWorker();
+}
+
+// UCX 1.13 aborts when it destroys a worker with such an endpoint, as when it closes that: the
+// process's end is what frees both. UCX's own thread may go on, so what it refers to stays too.
+void UcxTransport::AbandonWorker() {
+  struct Abandoned {
+    std::shared_ptr<UcxContext> context;
+    WorkerPtr worker;
+    decltype(endpoints_) endpoints;
+  };
+  (void)new Abandoned{context_, std::move(worker_), std::move(endpoints_)};
 }
 
 std::string UcxTransport::address() const {

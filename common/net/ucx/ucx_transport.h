@@ -60,9 +60,6 @@ class UcxTransport final : public Transport {
 
  private:
   static constexpr absl::Duration kTeardownTime = absl::Seconds(3);
-  // How long closing waits for an RDMA connection that is being made (CloseEndpoints); within the
-  // former. It takes milliseconds.
-  static constexpr absl::Duration kWireUpTime = absl::Seconds(1);
   // Between two calls of Progress: the credits of a few peers. More is legal, and allocates.
   static constexpr std::size_t kUsualCompletions = 256;
   // Of one peer, that wait or leave together: room from the start, since a first full socket, or a
@@ -136,6 +133,7 @@ class UcxTransport final : public Transport {
   bool ProgressWorker();
   bool StartWaiting();
   bool MustClose() const;
+  void AbandonWorker();
   bool CloseEndpoints();
   bool ReportSends(TransportEvents& events);
   bool ReportDowns(TransportEvents& events);

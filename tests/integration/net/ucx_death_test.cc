@@ -1,24 +1,15 @@
 // What a process notices when another is killed, over real UCX between two processes.
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
 #include "tests/support/transport_node.h"
-
-extern char** environ;
+#include "tests/support/ucx_peer_process.h"
 
 namespace weir::testing {
 namespace {
@@ -26,59 +17,6 @@ namespace {
 using net::PeerId;
 using net::SendToken;
 using net::Transport;
-
-// The ucx_peer process, killed at the latest with this object.
-class PeerProcess {
- public:
-  explicit PeerProcess(const std::string& fabric) {
-    int to_child[2];
-    int from_child[2];
-    if (pipe(to_child) != 0 || pipe(from_child) != 0) abort();
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, to_child[0], 0);
-    posix_spawn_file_actions_adddup2(&actions, from_child[1], 1);
-    for (const int fd : {to_child[0], to_child[1], from_child[0], from_child[1]}) {
-      posix_spawn_file_actions_addclose(&actions, fd);
-    }
-    std::string program = std::getenv("WEIR_UCX_PEER");
-    std::string argument = fabric;
-    char* argv[] = {program.data(), argument.data(), nullptr};
-    if (posix_spawn(&pid_, program.c_str(), &actions, nullptr, argv, environ) != 0) abort();
-    posix_spawn_file_actions_destroy(&actions);
-    close(to_child[0]);
-    close(from_child[1]);
-    in_ = fdopen(to_child[1], "w");
-    out_ = fdopen(from_child[0], "r");
-  }
-  ~PeerProcess() {
-    Kill();
-    std::fclose(in_);
-    std::fclose(out_);
-  }
-  std::string ReadAddress() {
-    char line[4096];
-    if (std::fgets(line, sizeof(line), out_) == nullptr) return {};
-    const std::string text(line);
-    return absl::HexStringToBytes(text.substr(0, text.size() - 1));
-  }
-  void WriteAddress(const std::string& address) {
-    std::fprintf(in_, "%s\n", absl::BytesToHexString(address).c_str());
-    std::fflush(in_);
-  }
-  void Freeze() const { kill(pid_, SIGSTOP); }
-  // And takes its exit status: UCX's shm takes a zombie for alive.
-  void Kill() {
-    if (pid_ == 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(std::exchange(pid_, 0), nullptr, 0);
-  }
-
- private:
-  pid_t pid_ = 0;
-  std::FILE* in_ = nullptr;
-  std::FILE* out_ = nullptr;
-};
 
 class UcxDeathTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -135,7 +73,7 @@ class UcxDeathTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(UcxDeathTest, NoticesAKilledIdlePeer) {
-  PeerProcess process(GetParam());
+  PeerProcess process({GetParam()});
   TransportNode node(Create());
   const PeerId peer = Meet(node, process);
   process.Kill();
@@ -146,7 +84,7 @@ TEST_P(UcxDeathTest, ReportsTheSendsToAKilledPeer) {
   constexpr int kCount = 300;
   const std::vector<std::byte> payload(net::kMaxPayloadBytes);
   for (int round = 0; round < 3; ++round) {
-    PeerProcess process(GetParam());
+    PeerProcess process({GetParam()});
     TransportNode node(Create());
     const PeerId peer = Meet(node, process);
     // Once frozen before, once in the middle of the work.
@@ -164,7 +102,7 @@ TEST_P(UcxDeathTest, ReportsTheSendsToAKilledPeer) {
 TEST_P(UcxDeathTest, LetsGoOfAFrozenPeer) {
   constexpr int kCount = 300;
   const std::vector<std::byte> payload(net::kMaxPayloadBytes);
-  PeerProcess process(GetParam());
+  PeerProcess process({GetParam()});
   TransportNode node(Create());
   const PeerId peer = Meet(node, process);
   process.Freeze();

@@ -1,14 +1,17 @@
-// A process for ucx_death_test: `ucx_peer tcp|shm` writes its address to stdout, reads that of its
-// peer from stdin (a line of hex each), greets it, and then answers each message until it is
+// A process for tests of peers that die: `ucx_peer tcp|shm|rdma [MICROSECONDS]` writes its address
+// to stdout, reads that of its peer from stdin (a line of hex each), greets it, and then answers
+// each message until it is killed; or until so long after it began to connect, when it ends as
 // killed.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "common/base/clock.h"
 #include "common/net/ucx/ucx_transport.h"
 
 namespace weir {
@@ -30,9 +33,14 @@ class Echo : public net::TransportEvents {
   bool gone_ = false;
 };
 
-int Run(const std::string& fabric) {
+net::UcxFabric FabricNamed(const std::string& name) {
+  if (name == "rdma") return net::UcxFabric::kRdma;
+  return name == "shm" ? net::UcxFabric::kShm : net::UcxFabric::kTcp;
+}
+
+int Run(const std::string& fabric, absl::Duration life) {
   net::UcxOptions options;
-  options.fabric = fabric == "shm" ? net::UcxFabric::kShm : net::UcxFabric::kTcp;
+  options.fabric = FabricNamed(fabric);
   options.loopback_only = true;
   auto transport = net::UcxTransport::Create(options);
   if (!transport.ok()) {
@@ -42,6 +50,7 @@ int Run(const std::string& fabric) {
   std::cout << absl::BytesToHexString((*transport)->address()) << std::endl;
   std::string address;
   std::getline(std::cin, address);
+  const absl::Time end = MonotonicNow() + life;
   auto peer = (*transport)->Connect(absl::HexStringToBytes(address), "test");
   if (!peer.ok()) {
     std::cerr << peer.status() << "\n";
@@ -50,7 +59,10 @@ int Run(const std::string& fabric) {
   Echo echo(**transport, *peer);
   (*transport)->Send(*peer, 1, {}, {}, nullptr, net::SendToken(1));
   while (!echo.gone()) {
-    if (!(*transport)->Progress(echo)) (*transport)->Wait(absl::Seconds(1));
+    if (MonotonicNow() >= end) _exit(1);
+    // To the microsecond, where it matters.
+    const bool idle = !(*transport)->Progress(echo);
+    if (idle && end == absl::InfiniteFuture()) (*transport)->Wait(absl::Seconds(1));
   }
   transport->reset();
   return 0;
@@ -61,6 +73,7 @@ int Run(const std::string& fabric) {
 
 int main(int argc, char** argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (argc != 2 || getppid() == 1) return 2;
-  return weir::Run(argv[1]);
+  if (argc < 2 || argc > 3 || getppid() == 1) return 2;
+  const auto life = argc == 3 ? absl::Microseconds(std::atoll(argv[2])) : absl::InfiniteDuration();
+  return weir::Run(argv[1], life);
 }
