@@ -100,8 +100,12 @@ DataPlane::DataPlane(Layout layout, DataPlaneOptions options)
     server.ucx_version = UcxVersionOf(options_.fabric);
     server.notify_steps = options_.notify_steps;
     const ps::BlockLoader zeros = [](const Block&, std::span<float>) { return absl::OkStatus(); };
+    std::unique_ptr<net::Transport> transport = CreateTransport();
+    if (options_.held_gets != nullptr) {
+      transport = std::make_unique<HoldingTransport>(std::move(transport), options_.held_gets);
+    }
     servers_.push_back(OrDie(ps::Server::Create(
-        layout_, server, CreateTransport(), options_.loader ? options_.loader : zeros,
+        layout_, server, std::move(transport), options_.loader ? options_.loader : zeros,
         [this](wire::MemberBodyUnion body) { Report(std::move(body)); })));
   }
 }
