@@ -1,10 +1,14 @@
 #include "cli/status_view.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "chief/logic/member_id.h"
 #include "common/base/eta_text.h"
@@ -23,6 +27,24 @@ std::string MemberLine(const wire::MemberStatusT& status) {
                           status.last_loss);
   }
   return line + "\n";
+}
+
+// Of "worker 0 -> ps 0: message (ucx tcp/lo)": what comes before the colon as a column.
+std::string PathTable(const std::vector<std::string>& paths) {
+  if (paths.empty()) return "";
+  constexpr char kPair[] = "from -> to";
+  std::vector<std::pair<std::string, std::string>> rows;
+  std::size_t width = sizeof kPair - 1;
+  for (const std::string& path : paths) {
+    const std::pair<std::string, std::string> row = absl::StrSplit(path, absl::MaxSplits(": ", 1));
+    rows.emplace_back(Printable(row.first, 60), Printable(row.second, 200));
+    width = std::max(width, rows.back().first.size());
+  }
+  std::string text = absl::StrFormat("  %-*s  path\n", width, kPair);
+  for (const auto& [pair, path] : rows) {
+    absl::StrAppendFormat(&text, "  %-*s  %s\n", width, pair, path);
+  }
+  return text;
 }
 
 }  // namespace
@@ -76,8 +98,7 @@ std::string StatusTable(const wire::StatusReplyT& s) {
   for (const auto& m : s.members) {
     if (m && m->member) text += MemberLine(*m);
   }
-  for (const std::string& path : s.paths) absl::StrAppend(&text, "  ", Printable(path, 200), "\n");
-  return text;
+  return text + PathTable(s.paths);
 }
 
 }  // namespace weir::cli

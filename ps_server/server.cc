@@ -145,6 +145,7 @@ class ServerImpl final : public Server,
   void SendStats() override {
     Post([this] {
       wire::StatsT stats;
+      stats.thread = static_cast<std::uint32_t>(options_.thread);
       stats.stats = std::make_unique<wire::ShardStatsT>(Stats());
       wire::MemberBodyUnion body;
       body.Set(std::move(stats));
@@ -490,6 +491,7 @@ class ServerImpl final : public Server,
   }
 
   void CheckpointDone(wire::CheckpointDoneT done) {
+    done.thread = static_cast<std::uint32_t>(options_.thread);
     done.stats = std::make_unique<wire::ShardStatsT>(Counted());
     wire::MemberBodyUnion body;
     body.Set(std::move(done));

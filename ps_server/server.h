@@ -25,6 +25,7 @@ using BlockLoader = std::function<absl::Status(const Block& block, std::span<flo
 struct ServerOptions {
   ShardOptions shard;
   Incarnation incarnation;
+  int thread = 0;  ///< of its ps: stands in what is reported
   std::string host_id;
   std::string transport_kind = "ucx";
   std::string ucx_version;         ///< empty with another transport

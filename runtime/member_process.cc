@@ -92,7 +92,8 @@ class MemberProcess {
   absl::Status Prepare() {
     WEIR_RETURN_IF_ERROR(CheckRolesFitJob());
     WEIR_ASSIGN_OR_RETURN(setup_.tls, LoadTls(setup_.options));
-    auto layout = Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count());
+    auto layout =
+        Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count(), setup_.options.ps_threads);
     WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
     layout_.emplace(*std::move(layout));
     setup_.layout = &*layout_;

@@ -16,6 +16,7 @@
 #include "common/checkpoint/model_dir.h"
 #include "common/model/initializer.h"
 #include "common/net/ucx/version.h"
+#include "ps_server/threaded_server.h"
 #include "weir/exit_code.h"
 
 namespace weir {
@@ -106,12 +107,10 @@ absl::StatusOr<RoleEnd> PsRole::Serve(StopSignal& stop) {
 
 absl::StatusOr<std::shared_ptr<ps::Server>> PsRole::CreateServer(const wire::JoinReplyT& welcome) {
   ps::ServerOptions options;
-  options.shard.shard = ShardOf(setup_.cluster, setup_.task.index);
   options.shard.max_workers = WorkerIndexBound(setup_.cluster);
   options.shard.start_step = Step(welcome.start_step);
   options.shard.max_steps = Step(setup_.max_steps);
   options.shard.learning_rate = setup_.options.learning_rate;
-  options.shard.has_step_counter = options.shard.shard == ShardIndex(0);
   options.incarnation = Incarnation(RandomId());
   options.host_id = HostId();
   options.transport_kind = TransportKind(setup_);
@@ -119,10 +118,11 @@ absl::StatusOr<std::shared_ptr<ps::Server>> PsRole::CreateServer(const wire::Joi
   options.notify_steps = NotifySteps(setup_.options);
 
   WEIR_ASSIGN_OR_RETURN(WeightSource source, WeightSource::Open(setup_, welcome.resume_checkpoint));
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup_));
+  const Layout& layout = *setup_.layout;
+  const int rank = PsRank(setup_.cluster, setup_.task.index);
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<ps::Server> server,
-                        ps::Server::Create(
-                            *setup_.layout, options, std::move(transport),
+                        ps::CreateThreadedServer(
+                            layout, rank, options, [this] { return CreateTransport(setup_); },
                             [&source](const Block& block, std::span<float> values) {
                               return source.Load(block, values);
                             },
@@ -132,9 +132,14 @@ absl::StatusOr<std::shared_ptr<ps::Server>> PsRole::CreateServer(const wire::Joi
                               if (!session_->Send(std::move(body)))
                                 LogDebug("a report to the chief was dropped");
                             }));
-  LogInfo("serving shard ", options.shard.shard.value(), ": ",
-          setup_.layout->blocks_of(options.shard.shard).size(), " blocks, ",
-          setup_.layout->bytes_of(options.shard.shard), " bytes",
+  std::size_t blocks = 0;
+  std::int64_t bytes = 0;
+  for (int t = 0; t < layout.threads(); ++t) {
+    blocks += layout.blocks_of(layout.shard_of(rank, t)).size();
+    bytes += layout.bytes_of(layout.shard_of(rank, t));
+  }
+  LogInfo("serving ", blocks, " blocks, ", bytes, " bytes",
+          layout.threads() > 1 ? absl::StrCat(", on ", layout.threads(), " threads") : "",
           welcome.resume_checkpoint.empty()
               ? ""
               : absl::StrCat(", resumed from ", welcome.resume_checkpoint));

@@ -46,9 +46,11 @@ absl::StatusOr<std::shared_ptr<rpc::TlsIdentity>> LoadTls(const JobOptions& opti
 
 std::string SharedSettings(const RoleSetup& setup) {
   const JobOptions& o = setup.options;
-  return absl::StrCat("job ", setup.job_name, ", ", setup.cluster.ps_count(), " ps, max_steps ",
-                      setup.max_steps, ", batch_size ", o.batch_size, ", optimizer ", o.optimizer,
-                      ", learning_rate ", o.learning_rate, ", mode ", o.mode, ", seed ", o.seed);
+  return absl::StrCat("job ", setup.job_name, ", ", setup.cluster.ps_count(), " ps",
+                      o.ps_threads > 1 ? absl::StrCat(" of ", o.ps_threads, " threads") : "",
+                      ", max_steps ", setup.max_steps, ", batch_size ", o.batch_size,
+                      ", optimizer ", o.optimizer, ", learning_rate ", o.learning_rate, ", mode ",
+                      o.mode, ", seed ", o.seed);
 }
 
 std::uint64_t SettingsFingerprint(const RoleSetup& setup) {
@@ -66,7 +68,7 @@ std::string DescribeLayout(const Layout& layout) {
                     absl::StrJoin(tensor.shape, ", "), "], ");
   }
   if (tensors.size() > kShown) absl::StrAppend(&text, tensors.size() - kShown, " more, ");
-  return absl::StrCat(text, layout.shards(), " ps");
+  return absl::StrCat(text, layout.servers(), " ps");
 }
 
 wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
@@ -92,9 +94,8 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
   return request;
 }
 
-ShardIndex ShardOf(const ClusterSpec& cluster, int ps_index) {
-  return ShardIndex(
-      static_cast<std::uint16_t>(std::distance(cluster.ps.begin(), cluster.ps.find(ps_index))));
+int PsRank(const ClusterSpec& cluster, int ps_index) {
+  return static_cast<int>(std::distance(cluster.ps.begin(), cluster.ps.find(ps_index)));
 }
 
 int WorkerIndexBound(const ClusterSpec& cluster) {

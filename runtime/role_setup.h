@@ -52,8 +52,8 @@ std::string DescribeLayout(const Layout& layout);
 /// What this role says when it joins; `incarnation` new with every call.
 wire::JoinRequestT JoinRequestOf(const RoleSetup& setup);
 
-/// The index of a ps among the listed ones: its shard. Indices may have gaps.
-ShardIndex ShardOf(const ClusterSpec& cluster, int ps_index);
+/// The rank of a ps among the listed ones, as Layout numbers them. Indices may have gaps.
+int PsRank(const ClusterSpec& cluster, int ps_index);
 /// Worker indices of this cluster are below this.
 int WorkerIndexBound(const ClusterSpec& cluster);
 /// This worker's rank among the listed ones: its share of the data.

@@ -1,5 +1,6 @@
 #include "runtime/worker_member.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -17,10 +18,13 @@
 namespace weir {
 namespace {
 
-/// Calls each shard's ps at the address that the view gives; one channel each, kept.
+// The chief takes no longer ones.
+constexpr std::size_t kMostPathBytes = 1000;
+
+/// Calls each shard's ps at the address that the view gives; one channel a ps, kept.
 class ShardCaller {
  public:
-  ShardCaller(const RoleSetup& setup, const wire::ViewT& view) {
+  ShardCaller(const RoleSetup& setup, const wire::ViewT& view) : layout_(*setup.layout) {
     std::map<std::uint32_t, std::string> addresses;
     for (const auto& member : view.members) {
       if (member->role == wire::Role::Ps) addresses[member->index] = member->address;
@@ -35,11 +39,15 @@ class ShardCaller {
 
   absl::StatusOr<wire::ConnectReplyT> operator()(ShardIndex shard,
                                                  const wire::ConnectRequestT& request) const {
-    if (shard.value() >= clients_.size()) return absl::UnavailableError("no ps serves it yet");
-    return clients_[shard.value()]->Connect(request, absl::Seconds(5));
+    const auto server = static_cast<std::size_t>(layout_.server_of(shard));
+    if (server >= clients_.size()) return absl::UnavailableError("no ps serves it yet");
+    wire::ConnectRequestT addressed = request;
+    addressed.thread = static_cast<std::uint32_t>(layout_.thread_of(shard));
+    return clients_[server]->Connect(addressed, absl::Seconds(5));
   }
 
  private:
+  const Layout& layout_;
   std::vector<std::shared_ptr<rpc::ShardClient>> clients_;
 };
 
@@ -60,12 +68,25 @@ absl::Status WorkerMember::Join() {
                                                  .join = join,
                                                  .start_deadline = setup_.options.start_deadline},
                                                 interrupted_));
-  if (setup_.external() && setup_.options.transport == TransportChoice::kAuto) {
-    WEIR_RETURN_IF_ERROR(
-        WithExitCode(TransportValue(setup_.options.transport).set(session_->welcome().transport),
-                     ExitCode::kBadUsage));
-  }
+  if (setup_.external()) WEIR_RETURN_IF_ERROR(TakeSettings(session_->welcome()));
   return session_->Start(this);
+}
+
+absl::Status WorkerMember::TakeSettings(const wire::JoinReplyT& welcome) {
+  if (setup_.options.transport == TransportChoice::kAuto) {
+    WEIR_RETURN_IF_ERROR(WithExitCode(
+        TransportValue(setup_.options.transport).set(welcome.transport), ExitCode::kBadUsage));
+  }
+  if (welcome.ps_threads == static_cast<std::uint32_t>(setup_.layout->threads())) {
+    return absl::OkStatus();
+  }
+  const auto tensors = setup_.layout->tensors();
+  auto layout = Layout::Create({tensors.begin(), tensors.end()}, setup_.layout->servers(),
+                               static_cast<int>(std::min(welcome.ps_threads, 65536U)));
+  WEIR_RETURN_IF_ERROR(WithExitCode(layout.status(), ExitCode::kBadUsage));
+  layout_.emplace(*std::move(layout));
+  setup_.layout = &*layout_;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<DataClient*> WorkerMember::Connect() {
@@ -113,7 +134,11 @@ absl::StatusOr<std::unique_ptr<DataClient>> WorkerMember::ConnectToShards(const 
   options.mapping = MappingOf(setup_);
   options.one_sided_reads = OneSidedReadsOf(setup_);
   for (const auto& [index, address] : setup_.cluster.ps) {
-    options.shard_names.push_back(Task{RoleType::kPs, index}.ToString());
+    const std::string ps = Task{RoleType::kPs, index}.ToString();
+    const int threads = setup_.layout->threads();
+    for (int t = 0; t < threads; ++t) {
+      options.shard_names.push_back(threads == 1 ? ps : absl::StrCat(ps, " thread ", t));
+    }
   }
   const ShardCaller caller(setup_, view);
   // There is nobody to Abort before there is a client, so each attempt looks first.
@@ -134,12 +159,16 @@ void WorkerMember::ReportPaths() {
   wire::PathsT paths;
   {
     MutexLock lock(&mutex_);
+    // The threads of a ps are reached alike, or it is said of those that are not.
+    std::pair<int, std::string> last{-1, ""};
     for (const auto& [shard, path] : client_->paths()) {
+      const int server = setup_.layout->server_of(shard);
+      if (std::exchange(last, {server, path}) == std::pair(server, path)) continue;
       auto used = std::make_unique<wire::PathUsedT>();
       used->to_role = wire::Role::Ps;
       used->to_index =
-          static_cast<std::uint32_t>(std::next(setup_.cluster.ps.begin(), shard.value())->first);
-      used->path = path;
+          static_cast<std::uint32_t>(std::next(setup_.cluster.ps.begin(), server)->first);
+      used->path = path.substr(0, kMostPathBytes);
       LogInfo("path to ps ", used->to_index, ": ", path);
       paths.paths.push_back(std::move(used));
     }

@@ -71,6 +71,8 @@ class WorkerMember final : private SessionListener {
     std::optional<RoleEnd> end;
   };
 
+  /// What a program of its own cannot know before it has joined.
+  absl::Status TakeSettings(const wire::JoinReplyT& welcome);
   absl::StatusOr<wire::ViewT> WaitUntilReady();
   absl::StatusOr<std::unique_ptr<DataClient>> ConnectToShards(const wire::ViewT& view);
   bool interrupted() const { return interrupted_ != nullptr && interrupted_(); }
@@ -82,6 +84,7 @@ class WorkerMember final : private SessionListener {
   void SetEnd(RoleEnd end);
 
   RoleSetup setup_;
+  std::optional<Layout> layout_;  // in place of the setup's, where the ps have several threads
   bool (*const interrupted_)();
   Incarnation incarnation_;
   std::unique_ptr<Session> session_;

@@ -26,6 +26,8 @@ FlagTable Flags(DataBenchOptions& options) {
       {"--transport", "auto|require-rdma|rdma|tcp|shm", "how pushes and pulls travel",
        TransportValue(options.transport)},
       {"--ps", "N", "parameter servers, a process each", IntegerIn(options.ps, 1, kMostTasks)},
+      {"--ps-threads", "N", "shards of each ps, a thread and a CPU each",
+       IntegerIn(options.ps_threads, 1, kMostTasks)},
       {"--workers", "N", "workers, a process each", IntegerIn(options.workers, 1, kMostTasks)},
       {"--iters", "N", "timed pushes, and pulls, of each worker",
        IntegerIn(options.iters, 1, kMostIters), "by size: 256 MiB of them, from 30 to 5000"},

@@ -28,6 +28,7 @@ struct DataBenchOptions {
   std::vector<std::uint64_t> sizes;  ///< bytes of one tensor; one row an operation and size
   int window = 1;                    ///< tensors; 1 for kLatency
   int ps = 1;
+  int ps_threads = 1;  ///< shards of each ps
   int workers = 1;
   TransportChoice transport = TransportChoice::kAuto;
   std::uint64_t iters = 0;  ///< timed pushes, and pulls, of each worker; 0: by size

@@ -47,7 +47,7 @@ std::vector<int> WorkerCpus(const DataBenchOptions& options) {
 }
 
 std::vector<int> PsCpus(const DataBenchOptions& options) {
-  return InTurn(options.cpus, options.workers, options.ps);
+  return InTurn(options.cpus, options.workers, options.ps * options.ps_threads);
 }
 
 absl::StatusOr<ProcessSet> ProcessSet::Start(const DataBenchOptions& options, std::uint64_t size) {
@@ -55,6 +55,7 @@ absl::StatusOr<ProcessSet> ProcessSet::Start(const DataBenchOptions& options, st
   RoleOptions role{.size = size,
                    .tensors = options.window,
                    .ps = options.ps,
+                   .ps_threads = options.ps_threads,
                    .workers = options.workers,
                    .transport = options.transport,
                    .iters = iters,
@@ -64,7 +65,8 @@ absl::StatusOr<ProcessSet> ProcessSet::Start(const DataBenchOptions& options, st
   const std::vector<int> ps_cpus = PsCpus(options);
   const std::vector<int> worker_cpus = WorkerCpus(options);
   for (role.index = 0; role.index < options.ps; ++role.index) {
-    role.cpu = ps_cpus[static_cast<std::size_t>(role.index)];
+    const auto first = ps_cpus.begin() + role.index * options.ps_threads;
+    role.cpus.assign(first, first + options.ps_threads);
     WEIR_ASSIGN_OR_RETURN(Child shard, StartRole("shard", role));
     set.shards_.push_back(std::move(shard));
   }
@@ -75,7 +77,7 @@ absl::StatusOr<ProcessSet> ProcessSet::Start(const DataBenchOptions& options, st
   }
   role.shards = addresses;
   for (role.index = 0; role.index < options.workers; ++role.index) {
-    role.cpu = worker_cpus[static_cast<std::size_t>(role.index)];
+    role.cpus = {worker_cpus[static_cast<std::size_t>(role.index)]};
     WEIR_ASSIGN_OR_RETURN(Child worker, StartRole("worker", role));
     set.workers_.push_back(std::move(worker));
   }

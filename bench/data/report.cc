@@ -42,6 +42,13 @@ std::uint64_t WrongOf(std::span<const DataRow> rows) {
   return wrong;
 }
 
+/// "2 ps", "1 ps of 2 threads".
+std::string Servers(const DataBenchOptions& options) {
+  const std::string threads =
+      options.ps_threads > 1 ? absl::StrCat(" of ", options.ps_threads, " threads") : "";
+  return absl::StrCat(options.ps, " ps", threads);
+}
+
 }  // namespace
 
 DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Samples samples) {
@@ -63,17 +70,15 @@ void Compare(const DataRow& control, DataRow& row) {
 }
 
 std::string Heading(const DataBenchOptions& options, const RunContext& context) {
-  const auto counted = [](int count, const char* what) {
-    return absl::StrCat(count, " ", what, count == 1 || absl::string_view(what) == "ps" ? "" : "s");
-  };
   return absl::StrFormat(
       "# weir bench %s 1 | weir %s %s | UCX %s | host %d CPUs | transport %s | path %s\n"
       "# %s on CPU %s, %s on CPU %s | window %d | warm-up a tenth, at least 10\n"
       "#  op            size_bytes   iters      p50_us      p99_us     p999_us      max_us  "
       "gbytes_per_s    ops_per_s  wrong%s\n",
       NameOf(options.bench), WEIR_VERSION, WEIR_BUILD_TYPE, net::UcxVersion(), AllowedCpus().size(),
-      TransportText(options.transport), context.path, counted(options.workers, "worker"),
-      absl::StrJoin(context.worker_cpus, ","), counted(options.ps, "ps"),
+      TransportText(options.transport), context.path,
+      absl::StrCat(options.workers, options.workers == 1 ? " worker" : " workers"),
+      absl::StrJoin(context.worker_cpus, ","), Servers(options),
       absl::StrJoin(context.ps_cpus, ","), options.window, options.control ? "  ratio" : "");
 }
 
@@ -104,6 +109,7 @@ std::string ReportJson(const DataBenchOptions& options, const RunContext& contex
                {"transport", TransportText(options.transport)},
                {"path", context.path},
                {"ps", options.ps},
+               {"ps_threads", options.ps_threads},
                {"workers", options.workers},
                {"worker_cpus", context.worker_cpus},
                {"ps_cpus", context.ps_cpus},

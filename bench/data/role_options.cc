@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "bench/common/list_flag.h"
 #include "bench/common/sizes_flag.h"
 #include "common/base/cpu.h"
 #include "common/base/status_macros.h"
@@ -22,12 +23,13 @@ FlagTable Table(RoleOptions& options) {
       {"--size", "BYTES", "", IntegerIn(options.size, 4, kMost)},
       {"--tensors", "N", "", IntegerIn(options.tensors, 1, kAny)},
       {"--ps", "N", "", IntegerIn(options.ps, 1, kAny)},
+      {"--ps-threads", "N", "", IntegerIn(options.ps_threads, 1, kAny)},
       {"--workers", "N", "", IntegerIn(options.workers, 1, kAny)},
       {"--transport", "NAME", "", TransportValue(options.transport)},
       {"--iters", "N", "", IntegerIn(options.iters, 1, kMost)},
       {"--warm-up", "N", "", IntegerIn(options.warm_up, 0, kMost)},
       {"--index", "N", "", IntegerIn(options.index, 0, kAny)},
-      {"--cpu", "N", "", IntegerIn(options.cpu, 0, kAny)},
+      {"--cpus", "LIST", "", ListOf(options.cpus, 0, kMostCpus - 1)},
       {"--parent", "PID", "", IntegerIn(options.parent, 0, kAny)},
       {"--shards", "LIST", "", Text(options.shards)},
   };
@@ -50,7 +52,7 @@ std::vector<std::string> RoleFlags(const RoleOptions& options) {
 
 absl::Status SettleIn(const RoleOptions& options) {
   if (options.parent > 0) WEIR_RETURN_IF_ERROR(DieWithParent(options.parent));
-  return PinToCpu(options.cpu);
+  return PinToCpus(options.cpus);
 }
 
 absl::StatusOr<Layout> LayoutOf(const RoleOptions& options) {
@@ -59,7 +61,7 @@ absl::StatusOr<Layout> LayoutOf(const RoleOptions& options) {
     tensors.push_back({.name = absl::StrCat("tensor ", t),
                        .shape = {static_cast<std::int64_t>(options.size / sizeof(float))}});
   }
-  return Layout::Create(std::move(tensors), options.ps);
+  return Layout::Create(std::move(tensors), options.ps, options.ps_threads);
 }
 
 RoleSetup SetupOf(const RoleOptions& options) {

@@ -14,19 +14,20 @@
 namespace weir::bench {
 
 /// What a process of `weir bench latency` or `bandwidth` is told; the bench starts it by itself.
-/// Everything but `index`, `cpu` and `shards` is the same for all processes of one run.
+/// Everything but `index`, `cpus` and `shards` is the same for all processes of one run.
 struct RoleOptions {
   std::uint64_t size = 8;  ///< bytes of a tensor
   int tensors = 1;
   int ps = 1;
+  int ps_threads = 1;
   int workers = 1;
   TransportChoice transport = TransportChoice::kAuto;
   std::uint64_t iters = 1;
   std::uint64_t warm_up = 1;
   int index = 0;
-  int cpu = 0;         ///< to pin to
-  int parent = 0;      ///< ends with this process; 0: with nobody
-  std::string shards;  ///< of a worker: host:port of each ps, with commas between
+  std::vector<int> cpus;  ///< to pin to
+  int parent = 0;         ///< ends with this process; 0: with nobody
+  std::string shards;     ///< of a worker: host:port of each ps, with commas between
 };
 
 absl::StatusOr<RoleOptions> ParseRole(std::span<const std::string> arguments);

@@ -17,7 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/net/ucx/version.h"
 #include "common/rpc/server.h"
-#include "ps_server/server.h"
+#include "ps_server/threaded_server.h"
 #include "schemas/chief_generated.h"
 
 namespace weir::bench {
@@ -55,23 +55,21 @@ absl::StatusOr<std::unique_ptr<ps::Server>> CreateServer(const RoleOptions& role
                                                          const Layout& layout) {
   const RoleSetup setup = SetupOf(role);
   ps::ServerOptions options;
-  options.shard.shard = ShardIndex(static_cast<std::uint16_t>(role.index));
   options.shard.max_workers = role.workers;
   options.shard.max_steps = Step(kNoEnd);
   options.shard.learning_rate = 1;  // bench/common/pattern.h
-  options.shard.has_step_counter = role.index == 0;
   options.incarnation = Incarnation(RandomId());
   options.host_id = HostId();
   options.transport_kind = TransportKind(setup);
   options.ucx_version = net::UcxVersion();
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup));
   const auto zeros = [](const Block&, std::span<float> values) {
     std::ranges::fill(values, 0.0F);
     return absl::OkStatus();
   };
   // Nobody is there to be told: no step is taken, no checkpoint asked for.
-  return ps::Server::Create(layout, options, std::move(transport), zeros,
-                            [](const wire::MemberBodyUnion&) {});
+  return ps::CreateThreadedServer(
+      layout, role.index, options, [&setup] { return CreateTransport(setup); }, zeros,
+      [](const wire::MemberBodyUnion&) {});
 }
 
 /// Whether stdin has more to say, or has ended.

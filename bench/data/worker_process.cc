@@ -29,19 +29,23 @@ constexpr Step kAnyStep{1};
 
 class ShardCaller {
  public:
-  explicit ShardCaller(const std::string& addresses) {
+  ShardCaller(const Layout& layout, const std::string& addresses) : layout_(layout) {
     for (const std::string& address : std::vector<std::string>(absl::StrSplit(addresses, ','))) {
-      shards_.push_back(rpc::ShardClient::Create(
-          {.address = address, .peer = absl::StrCat("ps ", shards_.size())}));
+      servers_.push_back(rpc::ShardClient::Create(
+          {.address = address, .peer = absl::StrCat("ps ", servers_.size())}));
     }
   }
   absl::StatusOr<wire::ConnectReplyT> operator()(ShardIndex shard,
                                                  const wire::ConnectRequestT& request) const {
-    return shards_[shard.value()]->Connect(request, absl::Seconds(5));
+    wire::ConnectRequestT addressed = request;
+    addressed.thread = static_cast<std::uint32_t>(layout_.thread_of(shard));
+    const auto server = static_cast<std::size_t>(layout_.server_of(shard));
+    return servers_[server]->Connect(addressed, absl::Seconds(5));
   }
 
  private:
-  std::vector<std::shared_ptr<rpc::ShardClient>> shards_;
+  const Layout& layout_;
+  std::vector<std::shared_ptr<rpc::ShardClient>> servers_;
 };
 
 absl::StatusOr<std::unique_ptr<DataClient>> Connect(const RoleOptions& role, const Layout& layout) {
@@ -56,7 +60,8 @@ absl::StatusOr<std::unique_ptr<DataClient>> Connect(const RoleOptions& role, con
   options.one_sided_reads = OneSidedReadsOf(setup);
   options.connect_deadline = kConnectLimit;
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup));
-  return DataClient::Connect(layout, options, std::move(transport), ShardCaller(role.shards));
+  return DataClient::Connect(layout, options, std::move(transport),
+                             ShardCaller(layout, role.shards));
 }
 
 class Worker {

@@ -10,9 +10,9 @@
 namespace weir::chief {
 namespace {
 
-StoredShard Stored(std::uint32_t ps, const wire::CheckpointDoneT& done) {
+StoredShard Stored(ShardId id, const wire::CheckpointDoneT& done) {
   StoredShard shard;
-  shard.ps = ps;
+  shard.shard = id;
   shard.file = done.file;
   shard.file_bytes = done.file_bytes;
   shard.worker_clocks = done.worker_clocks;
@@ -55,7 +55,12 @@ wire::TakeCheckpointT CheckpointPlan::Begin(Step step, bool is_final,
   ++id_;
   stage_ = Stage::kWriting;
   record_ = {CheckpointFolder(step), step, is_final, {}};
-  awaited_ = ps;
+  awaited_.clear();
+  for (const std::uint32_t index : ps) {
+    for (std::uint32_t thread = 0; thread < options_.ps_threads; ++thread) {
+      awaited_.insert({index, thread});
+    }
+  }
   parts_.clear();
   failure_.clear();
   limit_ = now + options_.checkpoint_limit;
@@ -70,25 +75,25 @@ wire::TakeCheckpointT CheckpointPlan::Begin(Step step, bool is_final,
   return take;
 }
 
-CheckpointPlan::Answer CheckpointPlan::OnDone(std::uint32_t ps, const wire::CheckpointDoneT& done) {
+CheckpointPlan::Answer CheckpointPlan::OnDone(ShardId shard, const wire::CheckpointDoneT& done) {
   if (done.id == 0 || done.id > id_) return Answer::kNonsense;
   if (done.id < id_ || stage_ != Stage::kWriting) {
-    const bool repeated = done.id == id_ && parts_.contains(ps);
+    const bool repeated = done.id == id_ && parts_.contains(shard);
     return repeated ? Answer::kNonsense : Answer::kIgnored;
   }
-  if (awaited_.erase(ps) == 0) return Answer::kNonsense;
+  if (awaited_.erase(shard) == 0) return Answer::kNonsense;
   if (!done.ok) {
-    Abandon(
-        absl::StrCat("ps ", ps, " could not write its part of ", record_.folder, ": ", done.error));
+    Abandon(absl::StrCat(NameOf(shard), " could not write its part of ", record_.folder, ": ",
+                         done.error));
     return Answer::kFailed;
   }
-  parts_.emplace(ps, Stored(ps, done));
+  parts_.emplace(shard, Stored(shard, done));
   return awaited_.empty() ? Answer::kComplete : Answer::kPending;
 }
 
 CheckpointRecord CheckpointPlan::TakeRecord() {
   stage_ = Stage::kCommitting;
-  for (auto& [ps, part] : parts_) record_.shards.push_back(std::move(part));
+  for (auto& [shard, part] : parts_) record_.shards.push_back(std::move(part));
   return record_;
 }
 
@@ -98,8 +103,9 @@ void CheckpointPlan::OnCommitted(bool ok) {
   if (ok) saved_ = Saved{record_.folder, record_.step, record_.is_final};
 }
 
-bool CheckpointPlan::OnShardLost(std::uint32_t ps) {
-  if (stage_ != Stage::kWriting || !awaited_.contains(ps)) return false;
+bool CheckpointPlan::OnPsLost(std::uint32_t ps) {
+  const bool owes = std::ranges::find(awaited_, ps, &ShardId::ps) != awaited_.end();
+  if (stage_ != Stage::kWriting || !owes) return false;
   Abandon(absl::StrCat("ps ", ps, " was lost before it had written its part of ", record_.folder));
   return true;
 }
@@ -122,7 +128,13 @@ void CheckpointPlan::Abandon(std::string why) {
 std::string CheckpointPlan::Waiting() const {
   if (stage_ == Stage::kIdle) return "";
   if (stage_ == Stage::kCommitting) return absl::StrCat("the manifest of ", record_.folder);
-  return absl::StrCat("ps ", absl::StrJoin(awaited_, ", ps "), "'s part of ", record_.folder);
+  const auto name = [this](std::string* text, ShardId shard) { *text += NameOf(shard); };
+  return absl::StrCat(absl::StrJoin(awaited_, ", ", name), "'s part of ", record_.folder);
+}
+
+std::string CheckpointPlan::NameOf(ShardId shard) const {
+  if (options_.ps_threads == 1) return absl::StrCat("ps ", shard.ps);
+  return absl::StrCat("ps ", shard.ps, " thread ", shard.thread);
 }
 
 }  // namespace weir::chief

@@ -50,12 +50,12 @@ class CheckpointPlan {
   /// One shard's answer. kComplete: every shard's file is durable, `TakeRecord` is due. kFailed:
   /// the checkpoint was abandoned, `failure` says why. kIgnored: of one abandoned earlier.
   /// kNonsense: not an answer to what this shard was asked.
-  Answer OnDone(std::uint32_t ps, const wire::CheckpointDoneT& done);
+  Answer OnDone(ShardId shard, const wire::CheckpointDoneT& done);
   CheckpointRecord TakeRecord();
   /// The commit's outcome, of the record taken last.
   void OnCommitted(bool ok);
-  /// The shard will never answer. True if a checkpoint was abandoned for it.
-  bool OnShardLost(std::uint32_t ps);
+  /// The ps will never answer. True if a checkpoint was abandoned for it.
+  bool OnPsLost(std::uint32_t ps);
   /// Abandons a checkpoint that took longer than its limit. True if it did.
   bool AbandonOverdue(absl::Time now);
 
@@ -68,13 +68,15 @@ class CheckpointPlan {
  private:
   enum class Stage { kIdle, kWriting, kCommitting };
   void Abandon(std::string why);
+  /// "ps 1", or "ps 1 thread 0" where there are several.
+  std::string NameOf(ShardId shard) const;
 
   const ChiefOptions& options_;
   Stage stage_ = Stage::kIdle;
   std::uint32_t id_ = 0;
   CheckpointRecord record_;
-  std::set<std::uint32_t> awaited_;
-  std::map<std::uint32_t, StoredShard> parts_;
+  std::set<ShardId> awaited_;
+  std::map<ShardId, StoredShard> parts_;
   absl::Time limit_ = absl::InfiniteFuture();
   std::string failure_;
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "chief/logic/shard_id.h"
 #include "common/base/ids.h"
 
 namespace weir::chief {
@@ -18,7 +19,7 @@ struct StoredPart {
 
 /// One shard's durable part of a checkpoint, as that shard reported it.
 struct StoredShard {
-  std::uint32_t ps = 0;
+  ShardId shard;
   std::string file;  ///< name within the folder
   std::uint64_t file_bytes = 0;
   std::vector<StoredPart> parts;
@@ -30,7 +31,7 @@ struct CheckpointRecord {
   std::string folder;  ///< "step-00001200", in the model directory
   Step step;           ///< the global step when the shards were told to save
   bool is_final = false;
-  std::vector<StoredShard> shards;  ///< by ps index
+  std::vector<StoredShard> shards;  ///< by ps index and thread
 };
 
 }  // namespace weir::chief

@@ -38,7 +38,7 @@ Chief::Chief(ChiefOptions options, ChiefOutput& output)
       membership_(options_),
       progress_(options_.start_step, options_.max_steps, options_.log_step_count_steps),
       plan_(options_),
-      stats_(*options_.ps.begin()) {}
+      stats_(ShardId{*options_.ps.begin()}) {}
 
 Step Chief::last_step() const { return std::max(options_.max_steps, options_.start_step); }
 

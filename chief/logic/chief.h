@@ -98,7 +98,7 @@ class Chief {
                         absl::Time now);
   void OnFinished(const MemberRecord& from, const wire::FinishedT& finished);
   void OnGoodbye(const MemberRecord& from, const wire::GoodbyeT& goodbye, absl::Time now);
-  void OnStats(std::uint32_t ps, const wire::ShardStatsT& stats);
+  void OnStats(ShardId shard, const wire::ShardStatsT& stats);
 
   // The phases (chief_phases.cc).
   void WaitForMembers(absl::Time now);
@@ -151,7 +151,8 @@ class Chief {
   bool marking_final_ = false;    // until OnCheckpointMarkedFinal
   bool announce_saved_ = false;   // the evaluator should know of the last saved one
   std::string last_save_failure_;
-  // SendStats that a ps has not answered yet: answers come in order, so that at 0 the newest is in.
+  // Stats that a ps owes, one a shard for each SendStats: a shard's come in order, so that at 0 the
+  // newest are in.
   std::map<std::uint32_t, int> unanswered_;
   std::optional<MemberId> evaluating_;  // whom the last evaluation waits for
   bool wait_for_unseen_ = false;        // lingering: also for listed tasks that never came

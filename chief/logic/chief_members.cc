@@ -59,6 +59,7 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.resume_checkpoint = options_.resume_checkpoint;
   reply.start_step = options_.start_step.value();
   reply.transport = options_.transport;
+  reply.ps_threads = options_.ps_threads;
   if (request.role == wire::Role::Ps) DismissMismatchedWorkers();
   Advance(now);
   return reply;
@@ -106,7 +107,7 @@ void Chief::OnMessage(SessionId session, const wire::MemberMessageT& message, ab
   const MemberRecord* from = membership_.FindSession(session);
   if (from == nullptr) return;  // it left or was lost: what is late no longer counts
   const absl::Status checked =
-      CheckMessage(from->id.role, message, {last_step(), membership_.view()});
+      CheckMessage(from->id.role, message, {last_step(), membership_.view(), options_.ps_threads});
   if (!checked.ok()) {
     Lose(from->id, absl::StrCat("it sent nonsense: ", std::string(checked.message())), now);
   } else {
@@ -149,9 +150,14 @@ void Chief::Dispatch(const MemberRecord& from, const wire::MemberMessageT& messa
       }
       return;
     case wire::MemberBody::Paths:
-      return stats_.OnPaths(from.id, *body.AsPaths());
+      stats_.OnPaths(from.id, *body.AsPaths());
+      for (const std::string& line : stats_.PathTable(from.id)) {
+        output_.Log(LogLevel::kInfo,
+                    absl::StrCat("path of ", from.id.ToString(), " to ", ForLog(line)));
+      }
+      return;
     case wire::MemberBody::Stats:
-      OnStats(from.id.index, *body.AsStats()->stats);
+      OnStats({from.id.index, body.AsStats()->thread}, *body.AsStats()->stats);
       if (int& owed = unanswered_[from.id.index]; owed > 0) --owed;
       return;
     case wire::MemberBody::Goodbye:
@@ -161,9 +167,9 @@ void Chief::Dispatch(const MemberRecord& from, const wire::MemberMessageT& messa
   }
 }
 
-void Chief::OnStats(std::uint32_t ps, const wire::ShardStatsT& stats) {
-  stats_.OnStats(ps, stats);
-  if (ps != counter_ps()) return;
+void Chief::OnStats(ShardId shard, const wire::ShardStatsT& stats) {
+  stats_.OnStats(shard, stats);
+  if (shard != ShardId{counter_ps()}) return;
   // Its count is exact, where StepReached may still be on its way.
   const std::uint64_t steps =
       std::min(stats_.completed_steps(), last_step().value() - options_.start_step.value());
@@ -172,7 +178,7 @@ void Chief::OnStats(std::uint32_t ps, const wire::ShardStatsT& stats) {
 
 void Chief::OnCheckpointDone(const MemberRecord& from, const wire::CheckpointDoneT& done,
                              absl::Time now) {
-  switch (plan_.OnDone(from.id.index, done)) {
+  switch (plan_.OnDone({from.id.index, done.thread}, done)) {
     case CheckpointPlan::Answer::kIgnored:
     case CheckpointPlan::Answer::kPending:
       break;
@@ -186,7 +192,7 @@ void Chief::OnCheckpointDone(const MemberRecord& from, const wire::CheckpointDon
     case CheckpointPlan::Answer::kNonsense:
       return Lose(from.id, "it sent nonsense: CheckpointDone for what it was not asked", now);
   }
-  if (done.stats != nullptr) OnStats(from.id.index, *done.stats);
+  if (done.stats != nullptr) OnStats({from.id.index, done.thread}, *done.stats);
 }
 
 void Chief::OnEvaluationDone(const MemberRecord& from, const wire::EvaluationDoneT& done,
@@ -259,7 +265,7 @@ void Chief::Lose(MemberId id, const std::string& how, absl::Time now) {
 
 void Chief::OnPsGone(const MemberRecord& ps, const std::string& what, absl::Time now) {
   unanswered_.erase(ps.id.index);
-  if (plan_.OnShardLost(ps.id.index)) last_save_failure_ = plan_.failure();
+  if (plan_.OnPsLost(ps.id.index)) last_save_failure_ = plan_.failure();
   // Before training it may come back; once the last checkpoint is saved nobody needs it.
   if (needs_ps()) Fail(4, what, now);
 }

@@ -29,6 +29,7 @@ struct ChiefOptions {
   std::uint64_t layout_fingerprint = 0;  ///< what programs that use weir::Client must agree on
   std::string layout;                    ///< the same, readable
   std::string transport = "auto";        ///< what they are told to use
+  std::uint32_t ps_threads = 1;          ///< shards of each ps
   bool has_test_data = true;             ///< false: nobody can evaluate
   std::string mode = "async";
   std::string model_dir_nonce;

@@ -174,7 +174,7 @@ void Chief::PollStats(absl::Time now) {
 void Chief::AskForStats(std::uint32_t ps) {
   const MemberRecord* record = membership_.Find({wire::Role::Ps, ps});
   if (record == nullptr || record->state != MemberState::kLive) return;
-  ++unanswered_[ps];
+  unanswered_[ps] += static_cast<int>(options_.ps_threads);
   SendTo(record->id, wire::SendStatsT());
 }
 

@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 64 * 1024;
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kMaxPaths = 65536;
-constexpr std::size_t kMaxWorkers = 65536;  // an index is 16 bits wide on the data path
+constexpr std::size_t kMaxPathBytes = 1000;  // a path's text says why there is no better one
+constexpr std::size_t kMaxWorkers = 65536;   // an index is 16 bits wide on the data path
 constexpr std::size_t kMaxStalenessBuckets = 4096;
 constexpr std::size_t kMaxLoggedBytes = 500;
 
@@ -28,6 +29,11 @@ absl::Status CheckStep(absl::string_view of, std::uint64_t step, const MessageLi
 absl::Status CheckText(absl::string_view of, const std::string& text) {
   if (text.size() <= kMaxTextBytes) return absl::OkStatus();
   return Bad(absl::StrCat(of, " has a text of ", text.size(), " bytes"));
+}
+
+absl::Status CheckThread(std::uint32_t thread, const MessageLimits& limits) {
+  if (thread < limits.ps_threads) return absl::OkStatus();
+  return Bad(absl::StrCat("it names thread ", thread, " of ", limits.ps_threads));
 }
 
 absl::Status CheckStats(const wire::ShardStatsT* stats) {
@@ -48,7 +54,8 @@ absl::Status CheckFileName(const std::string& file) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCheckpointDone(const wire::CheckpointDoneT& done) {
+absl::Status CheckCheckpointDone(const wire::CheckpointDoneT& done, const MessageLimits& limits) {
+  WEIR_RETURN_IF_ERROR(CheckThread(done.thread, limits));
   WEIR_RETURN_IF_ERROR(CheckText("CheckpointDone", done.error));
   if (done.stats != nullptr) WEIR_RETURN_IF_ERROR(CheckStats(done.stats.get()));
   if (done.worker_clocks.size() > kMaxWorkers) return Bad("CheckpointDone has too many clocks");
@@ -69,7 +76,7 @@ absl::Status CheckPaths(const wire::PathsT& paths) {
   if (paths.paths.size() > kMaxPaths) return Bad("Paths has too many entries");
   for (const auto& used : paths.paths) {
     if (used == nullptr || used->to_role > wire::Role::Evaluator || used->path.empty() ||
-        used->path.size() > kMaxNameBytes) {
+        used->path.size() > kMaxPathBytes) {
       return Bad("Paths has an entry without a peer or a path");
     }
   }
@@ -149,7 +156,7 @@ absl::Status CheckMessage(wire::Role from, const wire::MemberMessageT& message,
     case wire::MemberBody::StepReached:
       return CheckStep("StepReached", body.AsStepReached()->step, limits);
     case wire::MemberBody::CheckpointDone:
-      return CheckCheckpointDone(*body.AsCheckpointDone());
+      return CheckCheckpointDone(*body.AsCheckpointDone(), limits);
     case wire::MemberBody::EvaluationDone:
       return CheckEvaluation(*body.AsEvaluationDone(), limits);
     case wire::MemberBody::Finished:
@@ -159,6 +166,7 @@ absl::Status CheckMessage(wire::Role from, const wire::MemberMessageT& message,
     case wire::MemberBody::Paths:
       return CheckPaths(*body.AsPaths());
     case wire::MemberBody::Stats:
+      WEIR_RETURN_IF_ERROR(CheckThread(body.AsStats()->thread, limits));
       return CheckStats(body.AsStats()->stats.get());
     case wire::MemberBody::Goodbye:
       return CheckText("Goodbye", body.AsGoodbye()->reason);

@@ -11,6 +11,7 @@ namespace weir::chief {
 struct MessageLimits {
   Step last_step;   ///< no step lies beyond
   ViewNumber view;  ///< the newest
+  std::uint32_t ps_threads = 1;
 };
 
 /// Checks every value of a verified message: that a member of this role sends such a message, and

@@ -4,7 +4,9 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace weir::chief {
@@ -24,7 +26,7 @@ std::uint64_t Percentile(const std::vector<std::uint64_t>& histogram, std::uint6
 
 }  // namespace
 
-void RunStats::OnStats(std::uint32_t ps, const wire::ShardStatsT& stats) { stats_[ps] = stats; }
+void RunStats::OnStats(ShardId shard, const wire::ShardStatsT& stats) { stats_[shard] = stats; }
 
 void RunStats::OnPaths(MemberId from, const wire::PathsT& paths) {
   std::vector<PathTaken>& taken = paths_[from];
@@ -36,7 +38,7 @@ void RunStats::OnPaths(MemberId from, const wire::PathsT& paths) {
 }
 
 std::uint64_t RunStats::completed_steps() const {
-  const auto found = stats_.find(counter_ps_);
+  const auto found = stats_.find(counter_);
   if (found == stats_.end()) return 0;
   const auto& completed = found->second.completed;
   return std::accumulate(completed.begin(), completed.end(), std::uint64_t{0});
@@ -46,7 +48,7 @@ std::uint64_t RunStats::completed_steps() const {
 std::uint64_t RunStats::Applied(std::size_t worker) const {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   bool any = false;
-  for (const auto& [ps, stats] : stats_) {
+  for (const auto& [shard, stats] : stats_) {
     if (stats.blocks == 0) continue;
     any = true;
     least = std::min(least, worker < stats.applied.size() ? stats.applied[worker] : 0);
@@ -58,7 +60,7 @@ PushCounts RunStats::pushes() const {
   PushCounts counts;
   counts.acknowledged = completed_steps();
   std::size_t workers = 0;
-  for (const auto& [ps, stats] : stats_) {
+  for (const auto& [shard, stats] : stats_) {
     workers = std::max(workers, stats.applied.size());
     counts.duplicates += stats.duplicates;
     // A push is dropped by every shard or by none.
@@ -72,7 +74,7 @@ PushCounts RunStats::pushes() const {
 
 StalenessFigures RunStats::staleness() const {
   std::vector<std::uint64_t> merged;
-  for (const auto& [ps, stats] : stats_) {
+  for (const auto& [shard, stats] : stats_) {
     merged.resize(std::max(merged.size(), stats.staleness.size()));
     for (std::size_t i = 0; i < stats.staleness.size(); ++i) merged[i] += stats.staleness[i];
   }
@@ -87,7 +89,7 @@ StalenessFigures RunStats::staleness() const {
 
 ByteCounts RunStats::bytes() const {
   ByteCounts bytes;
-  for (const auto& [ps, stats] : stats_) {
+  for (const auto& [shard, stats] : stats_) {
     bytes.pushed += stats.bytes_pushed;
     bytes.pulled += stats.bytes_pulled;
   }
@@ -95,7 +97,7 @@ ByteCounts RunStats::bytes() const {
 }
 
 double RunStats::train_seconds() const {
-  const auto found = stats_.find(counter_ps_);
+  const auto found = stats_.find(counter_);
   if (found == stats_.end()) return 0.0;
   const wire::ShardStatsT& stats = found->second;
   if (stats.first_ticket_us < 0 || stats.last_ack_us <= stats.first_ticket_us) return 0.0;
@@ -106,6 +108,20 @@ std::vector<PathTaken> RunStats::paths() const {
   std::vector<PathTaken> all;
   for (const auto& [member, taken] : paths_) all.insert(all.end(), taken.begin(), taken.end());
   return all;
+}
+
+std::vector<std::string> RunStats::PathTable(MemberId member) const {
+  std::vector<std::pair<std::string, std::string>> lines;  // path, peers
+  const auto found = paths_.find(member);
+  if (found == paths_.end()) return {};
+  for (const PathTaken& taken : found->second) {
+    auto line = std::ranges::find(lines, taken.path, &std::pair<std::string, std::string>::first);
+    if (line == lines.end()) line = lines.insert(line, {taken.path, ""});
+    absl::StrAppend(&line->second, line->second.empty() ? "" : ", ", taken.to);
+  }
+  std::vector<std::string> table;
+  for (const auto& [path, peers] : lines) table.push_back(absl::StrCat(peers, ": ", path));
+  return table;
 }
 
 std::string RunStats::PathsOf(MemberId member) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "chief/logic/member_id.h"
+#include "chief/logic/shard_id.h"
 #include "chief/logic/summary_data.h"
 #include "schemas/chief_generated.h"
 
@@ -14,10 +15,10 @@ namespace weir::chief {
 /// What the shards counted in this run, merged. Each shard's newest report counts, in whole.
 class RunStats {
  public:
-  /// `counter_ps` is the shard with the step counter.
-  explicit RunStats(std::uint32_t counter_ps) : counter_ps_(counter_ps) {}
+  /// `counter` is the shard with the step counter.
+  explicit RunStats(ShardId counter) : counter_(counter) {}
 
-  void OnStats(std::uint32_t ps, const wire::ShardStatsT& stats);
+  void OnStats(ShardId shard, const wire::ShardStatsT& stats);
   void OnPaths(MemberId from, const wire::PathsT& paths);
   void OnFinished(std::uint32_t worker, const wire::FinishedT& finished);
 
@@ -30,14 +31,16 @@ class RunStats {
   double train_seconds() const;
   std::vector<PathTaken> paths() const;
   std::vector<WorkerPhases> phases() const;
+  /// The start-up table's part of one member: "ps 0, ps 1: message (ucx tcp/lo)", a line a path.
+  std::vector<std::string> PathTable(MemberId member) const;
   /// The path kinds of one member, each once: "message".
   std::string PathsOf(MemberId member) const;
 
  private:
   std::uint64_t Applied(std::size_t worker) const;
 
-  const std::uint32_t counter_ps_;
-  std::map<std::uint32_t, wire::ShardStatsT> stats_;
+  const ShardId counter_;
+  std::map<ShardId, wire::ShardStatsT> stats_;
   std::map<MemberId, std::vector<PathTaken>> paths_;
   std::map<std::uint32_t, WorkerPhases> phases_;  // by worker
 };

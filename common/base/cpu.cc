@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weir/exit_code.h"
 
 namespace weir {
@@ -21,17 +22,24 @@ std::vector<int> AllowedCpus() {
   return cpus;
 }
 
-absl::Status PinToCpu(int cpu) {
+absl::Status PinToCpus(std::span<const int> cpus) {
   const std::vector<int> allowed = AllowedCpus();
-  if (std::ranges::find(allowed, cpu) != allowed.end()) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (std::ranges::find(allowed, cpu) == allowed.end()) {
+      return WithExitCode(
+          absl::InvalidArgumentError(absl::StrCat("this process may not run on CPU ", cpu)),
+          ExitCode::kBadUsage);
+    }
     CPU_SET(static_cast<std::size_t>(cpu), &set);
-    if (sched_setaffinity(0, sizeof set, &set) == 0) return absl::OkStatus();
   }
-  return WithExitCode(
-      absl::InvalidArgumentError(absl::StrCat("this process may not run on CPU ", cpu)),
-      ExitCode::kBadUsage);
+  if (sched_setaffinity(0, sizeof set, &set) == 0) return absl::OkStatus();
+  return WithExitCode(absl::InvalidArgumentError(absl::StrCat(
+                          "this process cannot be pinned to CPU ", absl::StrJoin(cpus, ", "))),
+                      ExitCode::kBadUsage);
 }
+
+absl::Status PinToCpu(int cpu) { return PinToCpus({&cpu, 1}); }
 
 }  // namespace weir

@@ -40,7 +40,7 @@ struct Manifest {
   bool is_final = false;            ///< the job ended with this one
   absl::Time created;               ///< to the second
   std::vector<TensorSpec> tensors;  ///< initializers are not kept
-  int shards = 0;                   ///< ps that wrote it; files may be fewer, never more
+  int shards = 0;                   ///< that wrote it; files may be fewer, never more
   std::vector<ManifestFile> files;
   std::string optimizer;
   std::vector<std::string> optimizer_slots;

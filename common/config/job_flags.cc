@@ -29,6 +29,8 @@ FlagTable TrainingFlags(JobOptions& job) {
       {"--learning-rate", "F", "step of the optimizer; above 0", PositiveNumber(job.learning_rate)},
       {"--optimizer", "NAME", "how gradients are applied; sgd", OptimizerValue(job.optimizer)},
       {"--mode", "async", "consistency of the weights", ModeValue(job.mode)},
+      {"--ps-threads", "N", "shards of each ps, with a thread each",
+       IntegerIn(job.ps_threads, 1, 256)},
       {"--seed", "N", "of first values and shuffling",
        IntegerIn(job.seed, 0, std::numeric_limits<std::uint64_t>::max())},
   };

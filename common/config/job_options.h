@@ -24,6 +24,7 @@ struct JobOptions {
   std::string optimizer = "sgd";
   std::string mode = "async";
   TransportChoice transport = TransportChoice::kAuto;
+  int ps_threads = 1;
   int keep_checkpoint_max = 5;                                ///< 0 keeps all
   std::uint64_t save_checkpoints_steps = 0;                   ///< 0: not by steps
   absl::Duration save_checkpoints_secs = absl::Seconds(600);  ///< 0: not by time

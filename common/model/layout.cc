@@ -32,20 +32,47 @@ absl::StatusOr<std::vector<Block>> CutIntoBlocks(std::span<const TensorSpec> ten
   return blocks;
 }
 
-void PlaceLargestFirst(std::vector<Block>& blocks, int shards) {
+// By descending size, then ascending id.
+std::vector<std::size_t> LargestFirst(std::span<const Block> blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(
       order, [&](std::size_t a, std::size_t b) { return blocks[a].elements > blocks[b].elements; });
-  using Load = std::pair<std::int64_t, int>;  // bytes, shard
-  std::vector<Load> heap;
-  for (int s = 0; s < shards; ++s) heap.emplace_back(0, s);
+  return order;
+}
+
+/// Gives out places from `first` on, each time the one with the fewest bytes.
+class LeastLoaded {
+ public:
+  LeastLoaded(int first, int places) {
+    for (int p = 0; p < places; ++p) heap_.emplace_back(0, first + p);
+  }
+  ShardIndex Take(std::int64_t bytes) {
+    std::ranges::pop_heap(heap_, std::greater<>{});
+    Load& least = heap_.back();
+    const int place = least.second;
+    least.first += bytes;
+    std::ranges::push_heap(heap_, std::greater<>{});
+    return ShardIndex(static_cast<std::uint16_t>(place));
+  }
+
+ private:
+  using Load = std::pair<std::int64_t, int>;  // bytes, place
+  std::vector<Load> heap_;
+};
+
+// Afterwards `shard` of each block is its ps.
+void PlaceOnServers(std::vector<Block>& blocks, std::span<const std::size_t> order, int servers) {
+  LeastLoaded loads(0, servers);
+  for (std::size_t i : order) blocks[i].shard = loads.Take(blocks[i].bytes());
+}
+
+void PlaceOnThreads(std::vector<Block>& blocks, std::span<const std::size_t> order, int servers,
+                    int threads) {
+  std::vector<LeastLoaded> loads;
+  for (int s = 0; s < servers; ++s) loads.emplace_back(s * threads, threads);
   for (std::size_t i : order) {
-    std::ranges::pop_heap(heap, std::greater<>{});
-    Load& least = heap.back();
-    blocks[i].shard = ShardIndex(static_cast<std::uint16_t>(least.second));
-    least.first += blocks[i].bytes();
-    std::ranges::push_heap(heap, std::greater<>{});
+    blocks[i].shard = loads[blocks[i].shard.value()].Take(blocks[i].bytes());
   }
 }
 
@@ -65,22 +92,26 @@ std::uint64_t Fingerprint(std::span<const TensorSpec> tensors, std::span<const B
 
 }  // namespace
 
-absl::StatusOr<Layout> Layout::Create(std::vector<TensorSpec> tensors, int shards) {
+absl::StatusOr<Layout> Layout::Create(std::vector<TensorSpec> tensors, int servers, int threads) {
   WEIR_RETURN_IF_ERROR(ValidateTensors(tensors));
-  if (shards < 1 || shards > std::numeric_limits<std::uint16_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a layout needs 1 to 65535 shards, not ", shards));
+  constexpr int kMost = std::numeric_limits<std::uint16_t>::max();
+  if (servers < 1 || threads < 1 || servers > kMost / threads) {
+    return absl::InvalidArgumentError(absl::StrCat("a layout needs 1 to ", kMost, " shards, not ",
+                                                   servers, " ps of ", threads, " threads"));
   }
   Layout layout;
+  layout.threads_ = threads;
   layout.tensors_ = std::move(tensors);
   WEIR_ASSIGN_OR_RETURN(layout.blocks_, CutIntoBlocks(layout.tensors_));
-  PlaceLargestFirst(layout.blocks_, shards);
-  layout.by_shard_.resize(static_cast<std::size_t>(shards));
+  const std::vector<std::size_t> order = LargestFirst(layout.blocks_);
+  PlaceOnServers(layout.blocks_, order, servers);
+  layout.fingerprint_ = Fingerprint(layout.tensors_, layout.blocks_);
+  PlaceOnThreads(layout.blocks_, order, servers, threads);
+  layout.by_shard_.resize(static_cast<std::size_t>(servers) * static_cast<std::size_t>(threads));
   for (const Block& block : layout.blocks_) {
     layout.by_shard_[block.shard.value()].push_back(block.id);
     layout.elements_ += block.elements;
   }
-  layout.fingerprint_ = Fingerprint(layout.tensors_, layout.blocks_);
   return layout;
 }
 

@@ -29,21 +29,33 @@ struct Block {
 /// What every member must agree on: tensors, their blocks, and who owns which. Immutable.
 class Layout {
  public:
-  /// Cuts `tensors` into blocks and places them over `shards` (>= 1): largest block first, onto the
-  /// shard with the fewest bytes, the lowest index among equals. Deterministic; shards may be left
-  /// empty; a tensor without elements has no block.
-  /// Errors: kInvalidArgument as ValidateTensors, or with 0 shards or over 2^32 blocks.
-  static absl::StatusOr<Layout> Create(std::vector<TensorSpec> tensors, int shards);
+  /// Cuts `tensors` into blocks and places them over `servers` (>= 1), the ps: largest block first,
+  /// onto the ps with the fewest bytes, the lowest index among equals; and what each ps got in the
+  /// same way over its `threads` (>= 1), a shard each. Deterministic; shards may be left empty; a
+  /// tensor without elements has no block.
+  /// Errors: kInvalidArgument as ValidateTensors, or without or with over 65535 shards, or with
+  ///   over 2^32 blocks.
+  static absl::StatusOr<Layout> Create(std::vector<TensorSpec> tensors, int servers,
+                                       int threads = 1);
 
   std::span<const TensorSpec> tensors() const { return tensors_; }
   std::span<const Block> blocks() const { return blocks_; }
   const Block& block(BlockId id) const { return blocks_[id.value()]; }
   int shards() const { return static_cast<int>(by_shard_.size()); }
+  /// Shards of each ps: those of ps p are p * threads() and the next ones.
+  int threads() const { return threads_; }
+  int servers() const { return shards() / threads_; }
+  int server_of(ShardIndex shard) const { return shard.value() / threads_; }
+  int thread_of(ShardIndex shard) const { return shard.value() % threads_; }
+  ShardIndex shard_of(int server, int thread) const {
+    return ShardIndex(static_cast<std::uint16_t>(server * threads_ + thread));
+  }
   /// The blocks of one shard, by ascending id.
   std::span<const BlockId> blocks_of(ShardIndex shard) const { return by_shard_[shard.value()]; }
   std::int64_t bytes_of(ShardIndex shard) const;
   std::int64_t elements() const { return elements_; }
-  /// Equal for equal layouts; differs, almost surely, for others. The initializers are part of it.
+  /// Equal for equal tensors on equal ps; differs, almost surely, for others. The initializers are
+  /// part of it; the threads are not: they change nothing about which ps has a block.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
  private:
@@ -51,6 +63,7 @@ class Layout {
   std::vector<TensorSpec> tensors_;
   std::vector<Block> blocks_;
   std::vector<std::vector<BlockId>> by_shard_;
+  int threads_ = 1;
   std::int64_t elements_ = 0;
   std::uint64_t fingerprint_ = 0;
 };

@@ -45,6 +45,12 @@ class BenchTest(harness.ClusterTest):
         self.check_rows(text, report, [(op, size, 20) for size in (12, 300 << 10) for op in ("push", "pull")])
         self.assertEqual((report["bench"], report["ps"], report["workers"], report["window"]), ("bandwidth", 2, 2, 3))
 
+    def test_each_thread_of_a_ps_has_its_share(self):
+        text, report = self.bench("bandwidth", "--ps-threads", "2", "--sizes", "12,300k", "--window", "4", "--iters", "10")
+        self.check_rows(text, report, [(op, size, 10) for size in (12, 300 << 10) for op in ("push", "pull")])
+        self.assertEqual((report["ps"], report["ps_threads"], len(report["ps_cpus"])), (1, 2, 2))
+        self.assertIn("1 ps of 2 threads on CPU", text)
+
     def test_the_control_stands_beside_it(self):
         for transport, controls in (("tcp", ["control_am"]), ("shm", ["control_am", "control_get"])):
             with self.subTest(transport=transport):

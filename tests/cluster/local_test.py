@@ -56,6 +56,18 @@ class LocalTest(harness.ClusterTest):
         s, _ = self.train("--ps", "16", "--workers", "1", *self.flags(max_steps=10))
         self.assertEqual((s["global_step"], s["pushes"]["applied"]), (10, 10))
 
+    def test_several_threads_a_ps(self):
+        s, process = self.train("--ps", "2", "--ps-threads", "2", "--workers", "2", *self.flags(max_steps=40))
+        self.assertEqual((s["global_step"], s["ps"], len(s["paths"])), (40, 2, 4))
+        self.assertEqual((s["pushes"]["applied"], s["pushes"]["lost"]), (40, 0))
+        self.assertGreater(s["bytes"]["pushed"], 40 * 347146 * 4 - 1)
+        self.assertIn("on 2 threads", process.text())
+        saved = self.folder / "model/step-00000040"
+        self.assertEqual(len(list(saved.glob("shard-*-of-4.safetensors"))), 4)
+        # Another number of threads goes on from there.
+        s, _ = self.train("--ps", "1", "--ps-threads", "3", *self.flags(max_steps=50))
+        self.assertEqual((s["global_step"], s["pushes"]["acknowledged"]), (50, 10))
+
     def test_resume_and_reached(self):
         self.train("--ps", "1", *self.flags(max_steps=20))
         s, process = self.train("--ps", "3", "--workers", "2", *self.flags(max_steps=30))

@@ -45,7 +45,7 @@ class WatchTest(harness.ClusterTest):
         harness.wait_for(lambda: watch.text().count("role ") > 2, 20, "three blocks")
         self.assertNotIn("\x1b", watch.text())
         self.assertRegex(watch.text(), r"\n  worker +0  joined +\d+  127\.0\.0\.1:\d+ ")
-        self.assertIn("\n  worker 0 -> ps 0: ", watch.text())
+        self.assertRegex(watch.text(), r"\n  from -> to +path\n  worker 0 -> ps 0 +\w")
         watch.signal(signal.SIGINT)
         self.assertEqual(watch.wait(5), 130)
 

@@ -8,6 +8,7 @@
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
+#include "ps_server/threaded_server.h"
 
 namespace weir::testing {
 namespace {
@@ -86,26 +87,27 @@ DataPlane::DataPlane(Layout layout, DataPlaneOptions options)
       options_(std::move(options)),
       loopback_(net::LoopbackFabric::Create()),
       joined_(static_cast<std::size_t>(options_.max_workers)) {
-  for (int s = 0; s < layout_.shards(); ++s) {
+  for (int s = 0; s < layout_.servers(); ++s) {
     ps::ServerOptions server;
-    server.shard.shard = ShardIndex(static_cast<std::uint16_t>(s));
     server.shard.max_workers = options_.max_workers;
     server.shard.start_step = options_.start_step;
     server.shard.max_steps = options_.max_steps;
     server.shard.learning_rate = options_.learning_rate;
-    server.shard.has_step_counter = s == 0;
     server.incarnation = Incarnation(RandomId());
     server.host_id = kHost;
     server.transport_kind = KindOf(options_.fabric);
     server.ucx_version = UcxVersionOf(options_.fabric);
     server.notify_steps = options_.notify_steps;
     const ps::BlockLoader zeros = [](const Block&, std::span<float>) { return absl::OkStatus(); };
-    std::unique_ptr<net::Transport> transport = CreateTransport();
-    if (options_.held_gets != nullptr) {
-      transport = std::make_unique<HoldingTransport>(std::move(transport), options_.held_gets);
-    }
-    servers_.push_back(OrDie(ps::Server::Create(
-        layout_, server, std::move(transport), options_.loader ? options_.loader : zeros,
+    const auto create_transport = [this] {
+      std::unique_ptr<net::Transport> transport = CreateTransport();
+      if (options_.held_gets != nullptr) {
+        transport = std::make_unique<HoldingTransport>(std::move(transport), options_.held_gets);
+      }
+      return transport;
+    };
+    servers_.push_back(OrDie(ps::CreateThreadedServer(
+        layout_, s, server, create_transport, options_.loader ? options_.loader : zeros,
         [this](wire::MemberBodyUnion body) { Report(std::move(body)); })));
   }
 }
@@ -192,7 +194,9 @@ DataClientOptions DataPlane::OptionsOf(WorkerIndex worker) const {
 
 absl::StatusOr<wire::ConnectReplyT> DataPlane::Call(ShardIndex shard,
                                                     const wire::ConnectRequestT& request) {
-  return servers_[shard.value()]->Connect(request);
+  wire::ConnectRequestT addressed = request;
+  addressed.thread = static_cast<std::uint32_t>(layout_.thread_of(shard));
+  return servers_[static_cast<std::size_t>(layout_.server_of(shard))]->Connect(addressed);
 }
 
 ShardConnector DataPlane::connector() {

@@ -66,10 +66,11 @@ class DataPlane {
   ~DataPlane();
 
   const Layout& layout() const { return layout_; }
-  ps::Server& server(int shard) { return *servers_[static_cast<std::size_t>(shard)]; }
+  /// A ps, with all its shards.
+  ps::Server& server(int ps) { return *servers_[static_cast<std::size_t>(ps)]; }
 
   /// Ends one for good, its transport too. Nobody may call it afterwards.
-  void Destroy(int shard) { servers_[static_cast<std::size_t>(shard)].reset(); }
+  void Destroy(int ps) { servers_[static_cast<std::size_t>(ps)].reset(); }
 
   /// A new view with (without) this worker, given to every server and to the clients of `Connect`
   /// that are still alive. A worker that joins again gets a new incarnation.

@@ -42,11 +42,11 @@ constexpr std::array<std::pair<const char*, Plant>, 24> kPlants = {{
 
 MemberId AnyTask(Random& random, const Scenario& s) {
   const int chief = 1;
-  int which = random.Int(0, chief + s.shards + s.workers + s.evaluators - 1);
+  int which = random.Int(0, chief + s.ps + s.workers + s.evaluators - 1);
   if (which == 0) return {wire::Role::Chief, 0};
   which -= chief;
-  if (which < s.shards) return {wire::Role::Ps, static_cast<std::uint32_t>(which)};
-  which -= s.shards;
+  if (which < s.ps) return {wire::Role::Ps, static_cast<std::uint32_t>(which)};
+  which -= s.ps;
   if (which < s.workers) return {wire::Role::Worker, static_cast<std::uint32_t>(which)};
   return {wire::Role::Evaluator, static_cast<std::uint32_t>(which - s.workers)};
 }
@@ -154,7 +154,7 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   Scenario s;
   s.seed = seed;
   s.plant = plant;
-  s.shards = random.Int(1, 4);
+  s.ps = random.Int(1, 4);
   s.workers = random.Int(1, 4);
   s.evaluators = random.Chance(0.5) ? random.Int(1, 2) : 0;
   for (int i = random.Int(1, 7); i > 0; --i) s.tensors.push_back(random.Int(1, 24));
@@ -185,15 +185,16 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   if (random.Chance(0.8)) s.far = random.Chance(0.5) ? 1 : random.Unit();
   s.fetch = random.Chance(0.5) ? 10 * s.delay : absl::Milliseconds(random.Int(10, 200));
   if (s.far > 0 && random.Chance(0.4)) AddFaultOfAFarWorker(random, s);
+  s.ps_threads = random.Chance(0.3) ? random.Int(2, 3) : 1;
   return s;
 }
 
 std::string Scenario::Describe() const {
   std::string text = absl::StrCat(
-      shards, " ps, ", workers, " workers, ", evaluators, " evaluators, tensors of ",
-      absl::StrJoin(tensors, "+"), " elements, ", max_steps.value(), " steps, credits ",
-      push_credits, "/", pull_credits, ", spares ", spares, ", drop ", drop, ", duplicate ",
-      duplicate, ", delay ", absl::FormatDuration(delay), ", slow ", slow, " x ",
+      ps, " ps of ", ps_threads, " threads, ", workers, " workers, ", evaluators,
+      " evaluators, tensors of ", absl::StrJoin(tensors, "+"), " elements, ", max_steps.value(),
+      " steps, credits ", push_credits, "/", pull_credits, ", spares ", spares, ", drop ", drop,
+      ", duplicate ", duplicate, ", delay ", absl::FormatDuration(delay), ", slow ", slow, " x ",
       absl::FormatDuration(slow_delay), ", lease ", absl::FormatDuration(lease), ", save every ",
       save_checkpoints_steps, " steps and ", absl::FormatDuration(save_checkpoints_secs), ", keep ",
       keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),

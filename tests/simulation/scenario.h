@@ -73,7 +73,8 @@ struct Scenario {
   std::uint64_t seed = 0;
   Plant plant = Plant::kNone;
 
-  int shards = 1;
+  int ps = 1;
+  int ps_threads = 1;  ///< shards of each
   int workers = 1;
   int evaluators = 0;
   std::vector<std::int64_t> tensors;  ///< elements of each

@@ -69,7 +69,8 @@ void SimChief::Prepare() {
     options.resume_is_final = folder->manifest->is_final;
     world_.Count("run resumed");
   }
-  options.ps = UpTo(s.shards);
+  options.ps = UpTo(s.ps);
+  options.ps_threads = static_cast<std::uint32_t>(s.ps_threads);
   options.workers = UpTo(s.workers);
   options.evaluators = UpTo(s.evaluators);
   options.address = "chief:1";

@@ -47,7 +47,8 @@ absl::Status SimCommitter::WriteManifest(const chief::CheckpointRecord& record) 
   std::size_t named = 0;
   CutStored cut{record.step, {}};
   for (const chief::StoredShard& shard : record.shards) {
-    const ShardIndex index(static_cast<std::uint16_t>(shard.ps));
+    const ShardIndex index = world_.layout().shard_of(static_cast<int>(shard.shard.ps),
+                                                      static_cast<int>(shard.shard.thread));
     ++named;
     const auto file = folder.files.find(index);
     if (file == folder.files.end()) {
@@ -62,7 +63,7 @@ absl::Status SimCommitter::WriteManifest(const chief::CheckpointRecord& record) 
       cut.blocks.emplace_back(entry.block, entry.version, entry.values);
     }
   }
-  if (named != static_cast<std::size_t>(world_.scenario().shards)) whole = false;
+  if (named != static_cast<std::size_t>(world_.layout().shards())) whole = false;
   if (cut.blocks.size() != world_.layout().blocks().size()) whole = false;
   const bool forget = world_.scenario().plant == Plant::kForgetFinal;
   folder.manifest = SimDisk::Manifest{.chief = chief_, .is_final = record.is_final && !forget};

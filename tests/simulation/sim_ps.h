@@ -1,13 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "tests/simulation/sim_member.h"
 #include "tests/simulation/sim_shard.h"
 
 namespace weir::sim {
 
-/// A ps: loads its weights while it keeps its place, serves its shard, does what the chief asks.
+/// A ps: loads its weights while it keeps its place, serves its shards, does what the chief asks.
 class SimPs final : public SimMember {
  public:
   using SimMember::SimMember;
@@ -23,9 +25,10 @@ class SimPs final : public SimMember {
   void OnStopInSession() override;
   std::uint64_t progress() const override;
 
-  ShardIndex index() const { return ShardIndex(static_cast<std::uint16_t>(who().task.index)); }
+  ShardIndex IndexOf(std::size_t thread) const;
+  std::unique_ptr<SimShard> MakeShard(std::size_t thread);
 
-  std::unique_ptr<SimShard> shard_;
+  std::vector<std::unique_ptr<SimShard>> shards_;  // by thread; empty before there is a session
 };
 
 }  // namespace weir::sim

@@ -29,7 +29,7 @@ Layout MakeLayout(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.tensors.size(); ++i) {
     tensors.push_back({absl::StrCat("t", i), DType::kFloat32, {scenario.tensors[i]}});
   }
-  return *Layout::Create(std::move(tensors), scenario.shards);
+  return *Layout::Create(std::move(tensors), scenario.ps, scenario.ps_threads);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void SimWorld::StartMissing() {
   const auto add = [&](wire::Role role, int count) {
     for (int i = 0; i < count; ++i) tasks.push_back({role, static_cast<std::uint32_t>(i)});
   };
-  add(wire::Role::Ps, scenario_.shards);
+  add(wire::Role::Ps, scenario_.ps);
   add(wire::Role::Worker, scenario_.workers);
   add(wire::Role::Evaluator, scenario_.evaluators);
   for (const MemberId task : tasks) {

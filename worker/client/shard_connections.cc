@@ -170,14 +170,20 @@ absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
       connection.peer,
       transport.Connect(std::string(reply.data_address.begin(), reply.data_address.end()), name));
   const std::size_t blocks = layout.blocks_of(shard).size();
-  if (blocks == 0) return connection;
+  if (blocks == 0) {
+    connection.not_mapped = "it holds no block";
+    return connection;
+  }
   if (options.one_sided_reads == OneSidedReads::kRequired) {
     WEIR_ASSIGN_OR_RETURN(connection.reader, OpenReader(transport, connection.peer, shard, name,
                                                         blocks, reply, on_read));
     connection.push_access = wire::MemoryAccess::Read;
     return connection;
   }
-  if (options.mapping == Mapping::kNever) return connection;
+  if (options.mapping == Mapping::kNever) {
+    connection.not_mapped = "--transport tcp";
+    return connection;
+  }
   const absl::Status status = MapBothWays(layout, name, transport, shard, reply, connection);
   if (!status.ok() && options.mapping == Mapping::kRequired) return ShmNeeds(status);
   connection.not_mapped = std::string(status.message());

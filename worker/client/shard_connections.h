@@ -79,7 +79,7 @@ class ShardConnections {
     std::unique_ptr<net::MappedMemory> memory;
     std::optional<arena::Reader> arena;  // of `memory`
     std::optional<wire::MemoryAccess> push_access;
-    std::string not_mapped;  // why either is not, where it was tried in vain
+    std::string not_mapped;  // why either is not
     std::unique_ptr<OneSidedReader> reader;
   };
   static absl::StatusOr<Connection> Join(const Layout& layout, const DataClientOptions& options,

@@ -34,6 +34,7 @@ struct UcxEndpoint {
   std::vector<GetOperation*> waiting_gets;  // while connecting
   std::vector<SendOperation*> batch;        // to leave together; empty unless it is up
   std::size_t batch_bytes = 0;
+  bool batching = false;  // among those whose batches Progress starts
   std::size_t sends_under_way = 0;
   std::size_t gets_under_way = 0;
   bool flush_under_way = false;

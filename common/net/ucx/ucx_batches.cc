@@ -31,7 +31,10 @@ void UcxTransport::AddToBatch(UcxEndpoint& endpoint, SendOperation* operation) {
     StartBatch(endpoint);
     if (endpoint.state != UcxEndpoint::State::kUp) return Submit(endpoint, operation);
   }
-  if (endpoint.batch.empty()) batching_.push_back(endpoint.id);
+  if (!endpoint.batching) {
+    endpoint.batching = true;
+    batching_.push_back(endpoint.id);
+  }
   endpoint.batch.push_back(operation);
   endpoint.batch_bytes += bytes;
 }
@@ -88,7 +91,10 @@ bool UcxTransport::StartBatches() {
   if (batching_.empty()) return false;
   starting_.swap(batching_);
   for (const PeerId id : starting_) {
-    if (UcxEndpoint* endpoint = Find(id)) StartBatch(*endpoint);
+    UcxEndpoint* const endpoint = Find(id);
+    if (endpoint == nullptr) continue;
+    endpoint->batching = false;
+    StartBatch(*endpoint);
   }
   starting_.clear();
   return true;

@@ -21,6 +21,8 @@ absl::StatusOr<PeerId> UcxTransport::Connect(const std::string& address, const s
   WEIR_ASSIGN_OR_RETURN(const std::string worker_address, UnpackUcxAddress(address));
   last_peer_ = last_peer_.next();
   auto endpoint = std::make_unique<UcxEndpoint>();
+  endpoint->waiting.reserve(kUsualSends);
+  endpoint->batch.reserve(kUsualSends);
   endpoint->id = last_peer_;
   endpoint->name = name;
   endpoint->transport = this;
@@ -40,6 +42,9 @@ absl::StatusOr<PeerId> UcxTransport::Connect(const std::string& address, const s
     MarkDown(*endpoint, status);
   }
   endpoints_.emplace(last_peer_, std::move(endpoint));
+  for (std::vector<PeerId>* peers : {&ready_, &starting_, &batching_}) {
+    peers->reserve(endpoints_.size());
+  }
   return last_peer_;
 }
 

@@ -74,6 +74,8 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::shared_ptr<UcxContext
       worker_(std::move(worker)),
       waiter_(std::move(waiter)) {
   completions_.reserve(kUsualCompletions);
+  resuming_.reserve(kUsualSends);
+  batch_.reserve(kUsualSends);
   if (options.fabric != UcxFabric::kShm) batch_bytes_.resize(kMaxPayloadBytes);
 }
 

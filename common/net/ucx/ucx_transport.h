@@ -65,6 +65,9 @@ class UcxTransport final : public Transport {
   static constexpr absl::Duration kWireUpTime = absl::Seconds(1);
   // Between two calls of Progress: the credits of a few peers. More is legal, and allocates.
   static constexpr std::size_t kUsualCompletions = 256;
+  // Of one peer, that wait or leave together: room from the start, since a first full socket, or a
+  // first large batch, may come at any step, and steps allocate nothing.
+  static constexpr std::size_t kUsualSends = 64;
 
   struct Completion {
     SendToken token;
@@ -150,7 +153,7 @@ class UcxTransport final : public Transport {
   std::vector<PeerId> starting_;  // these two are kept for their capacity
   std::vector<SendOperation*> resuming_;
   std::vector<SendOperation*> batch_;   // that is being started; kept for its capacity
-  std::vector<PeerId> batching_;        // with a batch
+  std::vector<PeerId> batching_;        // each once
   std::vector<std::byte> batch_bytes_;  // of the one that is being started
   bool in_progress_ = false;            // within Progress
   std::vector<PeerId> downs_;

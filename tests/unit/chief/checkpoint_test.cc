@@ -94,6 +94,30 @@ TEST(CheckpointTest, AShardThatNeverAnswersIsNamed) {
   EXPECT_EQ(cluster.NewestCheckpointId(0), 2u);
 }
 
+TEST(CheckpointTest, EveryThreadOfEveryPsHasItsPart) {
+  ChiefOptions options = BySteps(20);
+  options.ps_threads = 2;
+  SimulatedCluster cluster(options);
+  cluster.EnterAll();
+  cluster.Reach(20);
+  cluster.AnswerCheckpoint(0, true, 1);
+  cluster.AnswerCheckpoint(1, true, 0);
+  cluster.AnswerCheckpoint(1, true, 1);
+  EXPECT_TRUE(cluster.output.commits.empty()) << "ps 0 thread 0 still writes";
+  cluster.AnswerCheckpoint(0);
+  ASSERT_EQ(cluster.output.commits.size(), 1U);
+  const std::vector<StoredShard>& shards = cluster.output.commits[0].shards;
+  ASSERT_EQ(shards.size(), 4U);
+  EXPECT_EQ(shards[1].shard, (ShardId{0, 1}));
+  EXPECT_EQ(shards[2].shard, (ShardId{1, 0}));
+  cluster.Commit();
+  cluster.Reach(40);
+  cluster.AnswerCheckpoint(1, false, 1);
+  ASSERT_EQ(cluster.output.errors.size(), 1U);
+  EXPECT_THAT(cluster.output.errors[0],
+              HasSubstr("ps 1 thread 1 could not write its part of step-00000040"));
+}
+
 TEST(CheckpointTest, AFailedCommitIsLogged) {
   SimulatedCluster cluster(BySteps(20));
   cluster.EnterAll();

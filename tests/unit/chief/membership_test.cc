@@ -311,6 +311,10 @@ TEST(NonsenseTest, ClosesTheMemberNotTheChief) {
   wire::PathsT paths;
   paths.paths.push_back(std::make_unique<wire::PathUsedT>());
   EXPECT_TRUE(closes(Worker(0), std::move(paths)));
+  wire::StatsT nobodys;
+  nobodys.stats = std::make_unique<wire::ShardStatsT>();
+  nobodys.thread = 1;
+  EXPECT_TRUE(closes(Ps(0), std::move(nobodys))) << "a ps has one thread here";
   wire::EvaluationDoneT evaluation;
   evaluation.accuracy = 1.5F;
   EXPECT_TRUE(closes(Worker(0), evaluation));

@@ -11,6 +11,7 @@
 namespace weir::chief {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 
 TEST(ProgressTest, LogsTheMeanLossAboutEverySoManyGlobalSteps) {
@@ -63,6 +64,23 @@ TEST(ProgressTest, StepsNeverGoBack) {
   cluster.Reach(9);
   cluster.Reach(50, 1);  // not the shard with the step counter
   EXPECT_EQ(cluster.chief->BuildStatus(cluster.now).global_step, 10u);
+}
+
+TEST(ProgressTest, PathsAreLoggedOnceEach) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  wire::PathsT paths;
+  for (const char* path : {"mapped", "mapped", "message (x), not mapped: another host"}) {
+    auto used = std::make_unique<wire::PathUsedT>();
+    used->to_role = wire::Role::Ps;
+    used->to_index = static_cast<std::uint32_t>(paths.paths.size());
+    used->path = path;
+    paths.paths.push_back(std::move(used));
+  }
+  cluster.Say(Worker(1), std::move(paths));
+  EXPECT_THAT(cluster.output.logs, Contains("path of worker 1 to ps 0, ps 1: mapped"));
+  EXPECT_THAT(cluster.output.logs,
+              Contains("path of worker 1 to ps 2: message (x), not mapped: another host"));
 }
 
 TEST(ProgressTest, StatusTellsMembersAndRates) {

@@ -17,34 +17,34 @@ wire::ShardStatsT Shard(std::uint32_t blocks, std::vector<std::uint64_t> applied
 }
 
 TEST(RunStatsTest, WithoutReportsThereIsNothing) {
-  const RunStats stats(0);
+  const RunStats stats(ShardId{0});
   EXPECT_EQ(stats.pushes().acknowledged, 0u);
   EXPECT_EQ(stats.staleness().max, 0u);
   EXPECT_EQ(stats.train_seconds(), 0.0);
 }
 
 TEST(RunStatsTest, AWholePushIsOneThatEveryShardWithBlocksApplied) {
-  RunStats stats(0);
+  RunStats stats(ShardId{0});
   wire::ShardStatsT counter = Shard(3, {10, 21});
   counter.completed = {10, 20};
-  stats.OnStats(0, counter);
-  stats.OnStats(1, Shard(2, {10, 20}));
-  stats.OnStats(2, Shard(0, {}));  // empty: applies nothing, misses nothing
+  stats.OnStats({0}, counter);
+  stats.OnStats({1}, Shard(2, {10, 20}));
+  stats.OnStats({2}, Shard(0, {}));  // empty: applies nothing, misses nothing
   EXPECT_EQ(stats.pushes().acknowledged, 30u);
   EXPECT_EQ(stats.pushes().applied, 30u);
   EXPECT_EQ(stats.pushes().lost, 0u);
 }
 
 TEST(RunStatsTest, LostIsWhatWasAcknowledgedButNotApplied) {
-  RunStats stats(0);
+  RunStats stats(ShardId{0});
   wire::ShardStatsT counter = Shard(3, {10, 20});
   counter.completed = {10, 20};
   counter.duplicates = 2;
-  stats.OnStats(0, counter);
+  stats.OnStats({0}, counter);
   wire::ShardStatsT other = Shard(1, {10});
   other.duplicates = 3;
   other.dropped = 4;
-  stats.OnStats(1, other);
+  stats.OnStats({1}, other);
   EXPECT_EQ(stats.pushes().applied, 10u);
   EXPECT_EQ(stats.pushes().dropped, 4u);
   EXPECT_EQ(stats.pushes().duplicates, 5u);
@@ -52,27 +52,40 @@ TEST(RunStatsTest, LostIsWhatWasAcknowledgedButNotApplied) {
 }
 
 TEST(RunStatsTest, TheNewestReportOfAShardCountsWhole) {
-  RunStats stats(0);
+  RunStats stats(ShardId{0});
   wire::ShardStatsT report = Shard(1, {5});
   report.completed = {5};
   report.bytes_pushed = 100;
-  stats.OnStats(0, report);
+  stats.OnStats({0}, report);
   report.applied = {7};
   report.completed = {7};
   report.bytes_pushed = 140;
-  stats.OnStats(0, report);
+  stats.OnStats({0}, report);
   EXPECT_EQ(stats.pushes().applied, 7u);
   EXPECT_EQ(stats.bytes().pushed, 140u);
 }
 
+TEST(RunStatsTest, ThreadsOfOnePsAreShardsOfTheirOwn) {
+  RunStats stats(ShardId{3});
+  wire::ShardStatsT counter = Shard(2, {10, 20});
+  counter.completed = {10, 20};
+  stats.OnStats({3}, counter);
+  wire::ShardStatsT second = Shard(2, {9, 20});
+  second.completed = {7, 7};  // nobody's business: it has no step counter
+  stats.OnStats({3, 1}, second);
+  EXPECT_EQ(stats.completed_steps(), 30U);
+  EXPECT_EQ(stats.pushes().applied, 29U);
+  EXPECT_EQ(stats.pushes().lost, 1U);
+}
+
 TEST(RunStatsTest, StalenessIsOfTheMergedHistograms) {
-  RunStats stats(0);
+  RunStats stats(ShardId{0});
   wire::ShardStatsT first = Shard(1, {});
   first.staleness = {50, 40};
   wire::ShardStatsT second = Shard(1, {});
   second.staleness = {0, 0, 9, 0, 0, 1};
-  stats.OnStats(0, first);
-  stats.OnStats(1, second);
+  stats.OnStats({0}, first);
+  stats.OnStats({1}, second);
   EXPECT_EQ(stats.staleness().p50, 0u);
   EXPECT_EQ(stats.staleness().p99, 2u);
   EXPECT_EQ(stats.staleness().max, 5u);

@@ -92,9 +92,10 @@ void SimulatedCluster::Finish(std::uint32_t worker, std::uint64_t steps) {
   Say(Worker(worker), std::move(finished));
 }
 
-void SimulatedCluster::AnswerCheckpoint(std::uint32_t ps, bool ok) {
+void SimulatedCluster::AnswerCheckpoint(std::uint32_t ps, bool ok, std::uint32_t thread) {
   wire::CheckpointDoneT done;
   done.id = NewestCheckpointId(ps);
+  done.thread = thread;
   done.ok = ok;
   if (!ok) done.error = "No space left on device";
   if (ok) {

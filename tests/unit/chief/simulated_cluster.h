@@ -75,7 +75,7 @@ class SimulatedCluster {
   void Train(std::uint32_t worker, std::uint64_t step, float loss);
   void Reach(std::uint64_t step, std::uint32_t ps = 0);
   void Finish(std::uint32_t worker, std::uint64_t steps = 10);
-  void AnswerCheckpoint(std::uint32_t ps, bool ok = true);
+  void AnswerCheckpoint(std::uint32_t ps, bool ok = true, std::uint32_t thread = 0);
   void Commit(absl::Status status = absl::OkStatus());
   /// Every ps answers the newest TakeCheckpoint, and the commit succeeds.
   void CompleteCheckpoint();

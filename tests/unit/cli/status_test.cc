@@ -51,7 +51,8 @@ wire::StatusReplyT Sample() {
   status.global_step = 400;
   status.max_steps = 14000;
   status.eta_seconds = 142;
-  status.paths = {"worker 0 -> ps 0: message"};
+  status.paths = {"worker 0 -> ps 0: message (x), not mapped: another host: b\x1b",
+                  "worker 10 -> ps 0: mapped"};
   auto worker = std::make_unique<wire::MemberStatusT>();
   worker->member = std::make_unique<wire::MemberT>();
   worker->member->role = wire::Role::Worker;
@@ -69,7 +70,10 @@ TEST(StatusViewTest, TheTableIsFitForATerminal) {
   EXPECT_THAT(table, HasSubstr("step 400 of 14000"));
   EXPECT_THAT(table, HasSubstr("ETA 2m22s"));
   EXPECT_THAT(table, HasSubstr("worker         0  joined"));
-  EXPECT_THAT(table, HasSubstr("\n  worker 0 -> ps 0: message\n"));
+  EXPECT_THAT(table,
+              HasSubstr("\n  from -> to         path\n"
+                        "  worker 0 -> ps 0   message (x), not mapped: another host: b\\033\n"
+                        "  worker 10 -> ps 0  mapped\n"));
 }
 
 TEST(StatusViewTest, OneLineOfJsonForEachLook) {

@@ -64,6 +64,29 @@ TEST(LayoutTest, MoreShardsThanBlocksLeavesSomeEmpty) {
   EXPECT_TRUE(layout->blocks_of(ShardIndex(3)).empty());
 }
 
+TEST(LayoutTest, ThreadsShareWhatTheirPsWouldHaveAlone) {
+  std::vector<TensorSpec> tensors = TutorialTensors();
+  tensors.push_back({"large", DType::kFloat32, {10 * kMaxBlockElements + 7}});
+  const auto alone = Layout::Create(tensors, 2);
+  const auto threaded = Layout::Create(tensors, 2, 3);
+  ASSERT_TRUE(threaded.ok()) << threaded.status();
+  EXPECT_EQ(threaded->shards(), 6);
+  EXPECT_EQ(threaded->fingerprint(), alone->fingerprint());
+  std::int64_t bytes[2] = {};
+  for (const Block& block : threaded->blocks()) {
+    EXPECT_EQ(threaded->server_of(block.shard), alone->block(block.id).shard.value());
+    EXPECT_EQ(
+        threaded->shard_of(threaded->server_of(block.shard), threaded->thread_of(block.shard)),
+        block.shard);
+    bytes[threaded->server_of(block.shard)] += block.bytes();
+  }
+  for (int ps = 0; ps < 2; ++ps) {
+    for (int t = 0; t < 3; ++t) {
+      EXPECT_NEAR(threaded->bytes_of(threaded->shard_of(ps, t)), bytes[ps] / 3, kMaxBlockBytes);
+    }
+  }
+}
+
 TEST(LayoutTest, ScalarsAndEmptyTensorsAreLegal) {
   const auto layout =
       Layout::Create({{"scalar", DType::kFloat32, {}}, {"none", DType::kFloat32, {0, 5}}}, 1);
@@ -98,6 +121,7 @@ TEST(LayoutTest, RefusesBadTensorsByName) {
   EXPECT_THAT(refused({{"big", DType::kFloat32, {std::int64_t{1} << 40, std::int64_t{1} << 40}}}),
               HasSubstr("overflows"));
   EXPECT_FALSE(Layout::Create(TutorialTensors(), 0).ok());
+  EXPECT_FALSE(Layout::Create(TutorialTensors(), 300, 300).ok());
 }
 
 TEST(InitializerTest, AnyCutGivesTheSameValues) {

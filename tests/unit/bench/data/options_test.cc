@@ -77,7 +77,7 @@ TEST(RoleOptionsTest, SurviveTheCommandLine) {
                             .iters = 5,
                             .warm_up = 0,
                             .index = 1,
-                            .cpu = 9,
+                            .cpus = {9, 11},
                             .parent = 77,
                             .shards = "127.0.0.1:1,127.0.0.1:2"};
   const auto read = ParseRole(RoleFlags(options));
