@@ -13,7 +13,7 @@ namespace {
 using chief::MemberId;
 using chief::Phase;
 
-constexpr std::array<std::pair<const char*, Plant>, 24> kPlants = {{
+constexpr std::array<std::pair<const char*, Plant>, 25> kPlants = {{
     {"reapply-repeats", Plant::kReapplyRepeats},
     {"acknowledge-lost", Plant::kAcknowledgeLost},
     {"push-read-late", Plant::kPushReadLate},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<const char*, Plant>, 24> kPlants = {{
     {"read-stale-view", Plant::kReadStaleView},
     {"half-fetched", Plant::kHalfFetched},
     {"fetch-failed", Plant::kFetchFailed},
+    {"landing-reused", Plant::kLandingReused},
     {"deaf-members", Plant::kDeafMembers},
     {"exit-zero", Plant::kExitZero},
     {"done-before-written", Plant::kDoneBeforeWritten},
@@ -184,7 +185,13 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   if (random.Chance(0.6)) s.mapped = random.Chance(0.5) ? 1 : random.Unit();
   if (random.Chance(0.8)) s.far = random.Chance(0.5) ? 1 : random.Unit();
   s.fetch = random.Chance(0.5) ? 10 * s.delay : absl::Milliseconds(random.Int(10, 200));
+  if (random.Chance(0.5)) s.fetch_stalls = random.Unit() * 0.2;
   if (s.far > 0 && random.Chance(0.4)) AddFaultOfAFarWorker(random, s);
+  if (plant == Plant::kFetchFailed || plant == Plant::kLandingReused) {
+    // What these spoil is rare.
+    s.mapped = 0, s.far = 1, s.fetch_stalls = 0.5;
+    for (int i = 0; i < 3; ++i) AddFaultOfAFarWorker(random, s);
+  }
   s.ps_threads = random.Chance(0.3) ? random.Int(2, 3) : 1;
   return s;
 }
@@ -198,8 +205,8 @@ std::string Scenario::Describe() const {
       absl::FormatDuration(slow_delay), ", lease ", absl::FormatDuration(lease), ", save every ",
       save_checkpoints_steps, " steps and ", absl::FormatDuration(save_checkpoints_secs), ", keep ",
       keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),
-      ", mapped ", mapped, ", far ", far, ", fetch ", absl::FormatDuration(fetch),
-      restart_each ? ", restarted one by one" : ", restarted as a whole");
+      ", mapped ", mapped, ", far ", far, ", fetch ", absl::FormatDuration(fetch), ", stalls ",
+      fetch_stalls, restart_each ? ", restarted one by one" : ", restarted as a whole");
   for (const Fault& fault : faults) {
     absl::StrAppend(&text, ", ", FaultText(fault.kind), " ", fault.task.ToString(), " ",
                     absl::FormatDuration(fault.after), " after ",

@@ -28,6 +28,7 @@ enum class Plant {
   kReadStaleView,     ///< memory is read whatever the view of its shard
   kHalfFetched,       ///< a gradient that is read from afar is applied before all of it is there
   kFetchFailed,       ///< one that could not be read is applied all the same
+  kLandingReused,     ///< where one lands another may, before the device has let go of it
   // Of the job.
   kDeafMembers,        ///< nobody listens to End, nor watches the chief
   kExitZero,           ///< whoever loses the chief exits with 0
@@ -114,7 +115,8 @@ struct Scenario {
   double mapped = 0;
   /// Chance of a worker that is on none to have its gradients read from afar by its ps.
   double far = 0;
-  absl::Duration fetch;  ///< what that takes, at most, for each block
+  absl::Duration fetch;       ///< what that takes, at most, for each block
+  double fetch_stalls = 0;    ///< chance of one to take seconds: the link was down
   bool wait_for_view = true;  ///< workers start with a view, not before
 
   std::string Describe() const;

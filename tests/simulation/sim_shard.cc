@@ -17,11 +17,6 @@ namespace {
 
 constexpr const char* kTransport = "simulated";
 
-// Few, so that pushes wait for one.
-constexpr std::size_t kLandingPlaces = ps::PushFetches::kPlacesOfOne + 1;
-// How long a device tries to reach a host that is gone; that a process is, it may hear at once.
-constexpr absl::Duration kDeviceRetries = absl::Seconds(8);
-
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 }  // namespace
@@ -52,7 +47,8 @@ SimShard::SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Rep
                   .layout_fingerprint = cluster.layout().fingerprint(),
                   .max_workers = cluster.scenario().workers}),
       connections_(cluster.scenario().workers),
-      fetches_(kLandingPlaces, cluster.scenario().push_credits) {
+      fetches_(kLandingPlaces, cluster.scenario().push_credits),
+      landing_(std::make_shared<std::vector<std::vector<float>>>(kLandingPlaces)) {
   for (BlockId block : cluster.layout().blocks_of(index)) {
     const std::span<float> values = store_.InitialValues(block);
     std::ranges::copy(cluster.first(block), values.begin());
@@ -124,6 +120,7 @@ std::optional<SimMapping> SimShard::Map() const {
 }
 
 void SimShard::Close(const ps::Connection& connection) {
+  if (cluster_.scenario().plant == Plant::kLandingReused) GiveBackPlacesOf(connection.session);
   fetches_.Forget(connection.session);
   const Life who{connection.worker, connection.incarnation};
   const ProcessId process = cluster_.ProcessOf(who);
@@ -153,81 +150,6 @@ void SimShard::OnPush(const wire::PushBlock& header, const std::vector<std::byte
   if (!Knows(header.session())) return;
   shard_.OnPush(cluster_.LifeOf(header.session()).worker, header, payload);
   CheckSpares();
-}
-
-// What arrives of a gradient, in two halves, since a device reads while anything may happen.
-struct SimShard::Landing {
-  std::vector<float> values;
-  bool failed = false;
-};
-
-void SimShard::OnPushToFetch(const wire::PushBlock& header,
-                             const std::shared_ptr<std::vector<float>>& gradient) {
-  if (!Knows(header.session())) return;
-  const WorkerIndex worker = cluster_.LifeOf(header.session()).worker;
-  if (!shard_.WantsGradient(worker, header)) return;
-  exported_[{header.session(), header.block()}] = gradient;
-  if (!fetches_.Add({.worker = worker, .push = header, .from = {}})) {
-    cluster_.Count("fetch beyond credits");
-    return shard_.AnswerBusy(worker, header);
-  }
-  if (fetches_.under_way() == kLandingPlaces) cluster_.Count("fetch waits");
-  StartFetches();
-}
-
-void SimShard::StartFetches() {
-  while (const auto place = fetches_.Start()) {
-    const wire::PushBlock& push = fetches_.at(*place).push;
-    const auto source = exported_.at({push.session(), push.block()});
-    const ProcessId owner = cluster_.ProcessOf(cluster_.LifeOf(push.session()));
-    const auto landing = std::make_shared<Landing>();
-    landing->values.assign(source->size(), 0.0F);
-    // By the device: whether this process or its worker is frozen does not matter.
-    const auto read = [cluster = &cluster_, source, owner, landing](std::size_t from,
-                                                                    std::size_t to) {
-      landing->failed |= owner == kNoProcess || !cluster->processes().alive(owner);
-      if (landing->failed) return;
-      if (cluster->processes().frozen(owner)) cluster->Count("fetch from a frozen worker");
-      std::copy(source->begin() + static_cast<std::ptrdiff_t>(from),
-                source->begin() + static_cast<std::ptrdiff_t>(to),
-                landing->values.begin() + static_cast<std::ptrdiff_t>(from));
-    };
-    const std::size_t half = source->size() / 2;
-    const absl::Duration first = cluster_.network().Delay();
-    const absl::Duration second = first + cluster_.random().Upto(cluster_.scenario().fetch);
-    Processes& processes = cluster_.processes();
-    processes.After(kNoProcess, first, [read, half] { read(0, half); });
-    processes.After(kNoProcess, second, [read, half, source] { read(half, source->size()); });
-    const bool early = cluster_.scenario().plant == Plant::kHalfFetched;
-    processes.After(
-        process_, early ? first : second + cluster_.network().Delay(), [this, place, landing] {
-          if (!landing->failed) return FetchEnded(*place, *landing);
-          Random& random = cluster_.random();
-          const absl::Duration gives_up =
-              random.Upto(random.Chance(0.5) ? kDeviceRetries : cluster_.scenario().fetch);
-          cluster_.processes().After(process_, gives_up,
-                                     [this, place, landing] { FetchEnded(*place, *landing); });
-        });
-  }
-}
-
-void SimShard::FetchEnded(std::size_t place, const Landing& landing) {
-  const auto fetch = fetches_.End(place);
-  if (!fetch.has_value()) {
-    cluster_.Count("fetch for nobody");
-  } else if (const auto* connection = connections_.OfSession(fetch->push.session())) {
-    if (!landing.failed || cluster_.scenario().plant == Plant::kFetchFailed) {
-      cluster_.Count("gradient fetched");
-      shard_.OnPush(fetch->worker, fetch->push, std::as_bytes(std::span(landing.values)));
-      CheckSpares();
-    } else {
-      cluster_.Count("gradient not fetched");
-      const ps::Connection lost = *connection;
-      Close(lost);
-      connections_.Remove(lost.session);
-    }
-  }
-  StartFetches();
 }
 
 void SimShard::OnPull(const wire::PullRequest& header) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -77,9 +78,12 @@ class SimShard final : private ps::ShardOutput {
   void Close(const ps::Connection& connection);
   void CheckSpares();
 
-  struct Landing;
+  // sim_shard_fetches.cc
+  struct Fetching;
   void StartFetches();
-  void FetchEnded(std::size_t place, const Landing& landing);
+  void StartFetch(std::size_t place);
+  void FetchEnded(const Fetching& fetching);
+  void GiveBackPlacesOf(std::uint64_t session);
 
   struct Cut {
     std::uint32_t id = 0;
@@ -106,7 +110,12 @@ class SimShard final : private ps::ShardOutput {
   ps::Admission admission_;
   ps::Connections connections_;
   std::map<WorkerIndex, int> blocks_being_sent_;
+  // Few places to land in, so that pushes wait for one.
+  static constexpr std::size_t kLandingPlaces = ps::PushFetches::kPlacesOfOne + 1;
   ps::PushFetches fetches_;
+  // By place: what a device writes into, whether this process lives or not.
+  const std::shared_ptr<std::vector<std::vector<float>>> landing_;
+  std::array<std::shared_ptr<Fetching>, kLandingPlaces> under_way_;
   // Memory of workers, by session and block.
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::shared_ptr<std::vector<float>>> exported_;
   struct CutRequest {
