@@ -5,6 +5,8 @@
 #include "absl/strings/str_join.h"
 #include "bench/apply/apply_bench.h"
 #include "bench/apply/options.h"
+#include "bench/cluster/cluster_bench.h"
+#include "bench/cluster/options.h"
 #include "bench/data/data_bench.h"
 #include "bench/data/options.h"
 #include "bench/data/role_options.h"
@@ -50,6 +52,10 @@ absl::StatusOr<int> Apply(Arguments arguments) {
   return RunOrHelp("apply", bench::ParseApplyBench(arguments), bench::RunApplyBench);
 }
 
+absl::StatusOr<int> Cluster(Arguments arguments) {
+  return RunOrHelp("cluster", bench::ParseClusterBench(arguments), bench::RunClusterBench);
+}
+
 absl::StatusOr<int> Train(Arguments arguments) {
   return RunOrHelp("train", bench::ParseTrainBench(arguments), bench::RunTrainBench);
 }
@@ -82,6 +88,9 @@ const std::vector<Kind>& Kinds() {
   static const auto* kinds = new std::vector<Kind>{
       {{"latency", "time of one push and of one pull, by size", LatencyFlagTexts}, Latency},
       {{"bandwidth", "pushes and pulls in a window, by size", BandwidthFlagTexts}, Bandwidth},
+      {{"cluster", "pushes and pulls of a job, with a cluster that runs",
+        bench::ClusterBenchFlagTexts},
+       Cluster},
       {{"apply", "the optimizer's loop beside a plain one", bench::ApplyBenchFlagTexts}, Apply},
       {{"train", "a worker's steps/s with and without parameter servers",
         bench::TrainBenchFlagTexts},

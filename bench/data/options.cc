@@ -37,8 +37,6 @@ FlagTable Flags(DataBenchOptions& options) {
        ListOf(options.cpus, 0, kMostCpus - 1), "all that this process may use"},
       {"--json", "FILE", "write the figures there too", Text(options.json)},
       {"--plot", "FILE.svg", "draw time and bandwidth over size there", Text(options.plot)},
-      {"--cluster", "HOST:PORT", "measure a running cluster", NotInThisVersion(), "",
-       /*in_this_version=*/false},
   };
   if (options.bench == DataBench::kBandwidth) {
     table.insert(table.begin() + 1, {"--window", "N", "operations that are outstanding at a time",

@@ -1,7 +1,8 @@
-"""`weir bench latency`, `bandwidth` and `apply`: every value checked, and what the reports hold."""
+"""`weir bench latency`, `bandwidth`, `cluster` and `apply`: every value checked, and what the reports hold."""
 import json
 import os
 import pathlib
+import shutil
 import signal
 import unittest
 import xml.etree.ElementTree
@@ -75,6 +76,45 @@ class BenchTest(harness.ClusterTest):
             self.assertGreater(row["gbytes_per_s"], 0)
         self.assertIn("# result OK (wrong 0)", text)
 
+    def job_file(self, **overrides):
+        path = self.folder / "wire.json"
+        job = {"name": "wire", "max_steps": 40, "tensors": [{"name": "large", "shape": [100000]}, {"name": "one", "shape": []}]}
+        path.write_text(json.dumps({**job, **overrides}))
+        return path
+
+    def bench_in_cluster(self, job, learning_rate, workers=1):
+        """The roles of a cluster of 2 ps, and the bench as its worker 0."""
+        spec = harness.cluster_of(2, workers)
+        flags = ("--job", job, "--learning-rate", learning_rate, "--model-dir", self.folder / "model")
+        roles = [self.start_role(spec, *task, *flags) for task in (("chief", 0), ("ps", 0), ("ps", 1))]
+        config = json.dumps({"cluster": spec, "task": {"type": "worker", "index": 0}})
+        bench = self.start("bench", "bench", "cluster", "--job", job, "--json", self.folder / "report.json", env={"TF_CONFIG": config})
+        return roles, bench
+
+    def test_a_cluster_that_runs(self):
+        roles, bench = self.bench_in_cluster(self.job_file(), 1)
+        self.assertEqual(bench.wait(60), 0, bench.text())
+        report = json.loads((self.folder / "report.json").read_text())
+        # A tenth, at least 10, is warm-up.
+        self.check_rows(bench.text(), report, [("push", 400004, 30), ("pull", 400004, 30)])
+        self.assertEqual((report["job"], report["tensors"], report["ps"]), ("wire", 2, 2))
+        self.assert_exit(roles, 0, 30)
+
+    def test_a_cluster_whose_values_cannot_be_checked(self):
+        glorot = [{"name": "large", "shape": [300, 100], "initializer": "glorot_uniform"}]
+        for fault, names in (({"learning_rate": 0.5}, "--learning-rate 1"),
+                             ({"learning_rate": 1, "workers": 2}, "lists 2 workers"),
+                             ({"learning_rate": 1, "job": {"tensors": glorot}}, "zeros"),
+                             ({"learning_rate": 1, "job": {"max_steps": 10}}, "max_steps")):
+            with self.subTest(fault=fault):
+                job = self.job_file(**fault.pop("job", {}))
+                roles, bench = self.bench_in_cluster(job, **fault)
+                self.assertEqual(bench.wait(60), 2, bench.text())
+                self.assertIn(names, bench.text())
+                for role in roles:
+                    role.kill()
+                shutil.rmtree(self.folder / "model", ignore_errors=True)
+
     def test_a_ps_that_is_killed_ends_it_with_what_the_worker_saw(self):
         process = self.start("bench", "bench", "latency", "--sizes", "16m", "--iters", "30000")
         process.wait_for_line("size_bytes", 30)  # connected, and pushing
@@ -89,7 +129,7 @@ class BenchTest(harness.ClusterTest):
     def test_bad_arguments(self):
         for arguments, names in ((("latency", "--sizes", "6"), "multiple of 4"),
                                  (("latency", "--transport", "udp"), "is not a transport"),
-                                 (("latency", "--cluster", "localhost:1"), "not in this version"),
+                                 (("cluster",), "--job"),
                                  (("latency", "--window", "2"), "--window"),
                                  (("latency", "--cpus", "1000"), "CPU 1000"),
                                  (("bandwidth", "--json", self.folder / "no" / "such" / "folder"), "--json"),
@@ -99,7 +139,7 @@ class BenchTest(harness.ClusterTest):
                 self.assertIn(names, self.refused(2, "bench", *arguments, seconds=30))
 
     def test_help_of_each(self):
-        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("apply", "--threads"), ("train", "--pairs")):
+        for bench, flag in (("latency", "--sizes"), ("bandwidth", "--window"), ("apply", "--threads"), ("cluster", "--job"), ("train", "--pairs")):
             process = self.start("help", "bench", bench, "--help")
             self.assertEqual(process.wait(10), 0)
             self.assertIn(flag, process.text())

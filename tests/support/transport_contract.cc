@@ -105,6 +105,79 @@ TEST_P(TransportContract, SendsFromItsOwnMemory) {
   pair.a.Run([&](Transport&) { memory.reset(); });
 }
 
+// What a call of Progress sends, a transport may carry together: each arrives by itself all the
+// same.
+TEST_P(TransportContract, CarriesManySmallOnesSentInOneGo) {
+  Pair pair(GetParam());
+  constexpr std::size_t kCount = 30;
+  std::unique_ptr<net::Memory> memory;
+  std::unique_ptr<net::Memory> other;
+  pair.a.Run([&](Transport& t) {
+    for (auto* one : {&memory, &other}) {
+      *one = *t.Allocate(1 << 20);
+      std::ranges::copy(Pattern(1 << 20, one == &memory ? 1 : 2), (*one)->bytes().begin());
+    }
+  });
+  const std::vector<std::byte> loose = Pattern(1 << 20, 3);
+  const std::vector<std::byte> headers = Pattern(kMaxHeaderBytes, 4);
+  struct Part {
+    ByteSpan payload;
+    const net::Memory* memory;
+  };
+  // From the i-th 2 KiB of something.
+  const auto part = [](ByteSpan bytes, std::size_t i, std::size_t size, const net::Memory* of) {
+    return Part{bytes.subspan(2048 * i, size), of};
+  };
+  const std::vector<std::function<Part(std::size_t)>> goes = {
+      [&](std::size_t i) { return part(memory->bytes(), i, 2048, memory.get()); },
+      [&](std::size_t i) { return part(memory->bytes(), i, 2048 - i * 2, memory.get()); },
+      [&](std::size_t i) { return part(memory->bytes(), i, 2048 - i * 5, memory.get()); },
+      [&](std::size_t i) { return part(memory->bytes(), kCount - i, 2048, memory.get()); },
+      [&](std::size_t) { return part(memory->bytes(), 7, 2048, memory.get()); },
+      [&](std::size_t i) {
+        const auto& of = i % 2 == 0 ? memory : other;
+        return part(of->bytes(), i, 2048, of.get());
+      },
+      [&](std::size_t i) { return part(loose, i, 2048, nullptr); },
+      [&](std::size_t i) { return part(loose, i, 2047, nullptr); },
+      [&](std::size_t i) { return part(memory->bytes(), i, i % 3 == 1 ? 2048 : 0, memory.get()); },
+      [&](std::size_t) {
+        return Part{{}, nullptr};
+      },
+      [&](std::size_t i) { return part(memory->bytes(), 25 * i % 400, 51200, memory.get()); },
+  };
+  std::size_t sent = 0;
+  pair.a.SetHooks(
+      [&](Transport& t, std::uint8_t type, ByteSpan, ByteSpan) {
+        for (std::size_t i = 0; i < kCount; ++i) {
+          const Part next = goes[type - 1](i);
+          t.Send(pair.to_b, type, ByteSpan(headers).first(i * 2), next.payload, next.memory,
+                 SendToken(++sent));
+        }
+      },
+      nullptr);
+  for (std::size_t go = 1; go <= goes.size(); ++go) {
+    SCOPED_TRACE(go);
+    const auto type = static_cast<std::uint8_t>(go);
+    pair.b.Run([&](Transport& t) { t.Send(pair.to_a, type, {}, {}, nullptr, SendToken(go)); });
+    ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(go * kCount)));
+    ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(go * kCount)));
+    const auto messages = pair.b.record().messages;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const TransportNode::Message& got = messages[(go - 1) * kCount + i];
+      EXPECT_EQ(got.type, type) << i;
+      EXPECT_TRUE(std::ranges::equal(got.header, ByteSpan(headers).first(i * 2))) << i;
+      EXPECT_TRUE(std::ranges::equal(got.payload, goes[go - 1](i).payload)) << i;
+    }
+  }
+  EXPECT_EQ(CountOutcomes(pair.a.record(), static_cast<int>(sent))[absl::StatusCode::kOk],
+            static_cast<int>(sent));
+  pair.a.Run([&](Transport&) {
+    memory.reset();
+    other.reset();
+  });
+}
+
 TEST_P(TransportContract, HeadersArriveAligned) {
   Pair pair(GetParam());
   std::size_t aligned = 0;

@@ -1,6 +1,7 @@
 #include "worker/client/parameter_buffer.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "common/base/ids.h"
@@ -16,6 +17,16 @@ std::size_t PaddedElements(const TensorSpec& tensor) {
   return (elements + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine;
 }
 
+// All tensors, those of one shard together: what lies in a row travels without being gathered.
+std::vector<std::size_t> ByShard(const Layout& layout) {
+  std::vector<ShardIndex> shard_of(layout.tensors().size());
+  for (const Block& block : layout.blocks()) shard_of[block.tensor] = block.shard;
+  std::vector<std::size_t> tensors(shard_of.size());
+  std::iota(tensors.begin(), tensors.end(), 0);
+  std::ranges::stable_sort(tensors, {}, [&](std::size_t i) { return shard_of[i]; });
+  return tensors;
+}
+
 }  // namespace
 
 absl::StatusOr<ParameterBuffer> ParameterBuffer::Create(const Layout& layout,
@@ -25,12 +36,14 @@ absl::StatusOr<ParameterBuffer> ParameterBuffer::Create(const Layout& layout,
   ParameterBuffer buffer;
   buffer.id_ = RandomId();
   WEIR_ASSIGN_OR_RETURN(buffer.memory_, transport.Allocate(elements * sizeof(float)));
+  buffer.mutable_.resize(layout.tensors().size());
   auto* next = reinterpret_cast<float*>(buffer.memory_->bytes().data());
-  for (const TensorSpec& tensor : layout.tensors()) {
-    buffer.mutable_.emplace_back(next, static_cast<std::size_t>(tensor.elements()));
-    buffer.const_.emplace_back(buffer.mutable_.back());
+  for (const std::size_t i : ByShard(layout)) {
+    const TensorSpec& tensor = layout.tensors()[i];
+    buffer.mutable_[i] = {next, static_cast<std::size_t>(tensor.elements())};
     next += PaddedElements(tensor);
   }
+  buffer.const_.assign(buffer.mutable_.begin(), buffer.mutable_.end());
   return buffer;
 }
 

@@ -76,7 +76,7 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::shared_ptr<UcxContext
   completions_.reserve(kUsualCompletions);
   resuming_.reserve(kUsualSends);
   batch_.reserve(kUsualSends);
-  if (options.fabric != UcxFabric::kShm) batch_bytes_.resize(kMaxPayloadBytes);
+  if (options.fabric != UcxFabric::kShm) batch_payloads_.resize(kMaxPayloadBytes);
 }
 
 absl::Status UcxTransport::Listen() {
@@ -163,18 +163,19 @@ ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,
   if (transport->events_ == nullptr) return UCS_OK;  // being destroyed
   // UCX looks at no limit, and our own transports send no rendezvous. Returning without fetching
   // it drops it.
-  if (header_bytes > kMaxHeaderBytes || data_bytes > kMaxPayloadBytes ||
-      (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+  if (header_bytes > (type == kBatchMessage ? kMaxBatchHeaderBytes : kMaxHeaderBytes) ||
+      data_bytes > kMaxPayloadBytes || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
     ++transport->dropped_messages_;
     LogDebug("dropped a message of type ", type, " with ", header_bytes, " + ", data_bytes,
              " bytes");
     return UCS_OK;
   }
+  const ByteSpan its_header(static_cast<const std::byte*>(header), header_bytes);
   const ByteSpan payload(static_cast<const std::byte*>(data), data_bytes);
   if (type == kBatchMessage) {
-    transport->OnBatch(payload);
+    transport->OnBatch({.headers = its_header, .payloads = payload});
   } else {
-    transport->DeliverMessage(type, {static_cast<const std::byte*>(header), header_bytes}, payload);
+    transport->DeliverMessage(type, its_header, payload);
   }
   return UCS_OK;
 }

@@ -67,7 +67,7 @@ class UcxTransport final : public Transport {
   static constexpr std::size_t kUsualCompletions = 256;
   // Of one peer, that wait or leave together: room from the start, since a first full socket, or a
   // first large batch, may come at any step, and steps allocate nothing.
-  static constexpr std::size_t kUsualSends = 64;
+  static constexpr std::size_t kUsualSends = kMaxBatchRecords;
 
   struct Completion {
     SendToken token;
@@ -127,9 +127,11 @@ class UcxTransport final : public Transport {
   bool Batches(const SendOperation& operation) const;
   void AddToBatch(UcxEndpoint& endpoint, SendOperation* operation);
   void StartBatch(UcxEndpoint& endpoint);
+  ByteSpan GatherPayloads();
+  ByteSpan WriteBatchHeaders(bool in_a_row);
   ucs_status_t PostBatch(UcxEndpoint& endpoint);
   bool StartBatches();
-  void OnBatch(ByteSpan batch);
+  void OnBatch(Batch batch);
 
   bool ProgressWorker();
   bool StartWaiting();
@@ -152,10 +154,11 @@ class UcxTransport final : public Transport {
   std::vector<PeerId> ready_;     // connected, or no longer full, since the last Progress
   std::vector<PeerId> starting_;  // these two are kept for their capacity
   std::vector<SendOperation*> resuming_;
-  std::vector<SendOperation*> batch_;   // that is being started; kept for its capacity
-  std::vector<PeerId> batching_;        // each once
-  std::vector<std::byte> batch_bytes_;  // of the one that is being started
-  bool in_progress_ = false;            // within Progress
+  std::vector<SendOperation*> batch_;  // that is being started; kept for its capacity
+  std::vector<PeerId> batching_;       // each once
+  std::array<std::byte, kMaxBatchHeaderBytes> batch_headers_;  // of the one that is being started
+  std::vector<std::byte> batch_payloads_;                      // gathered
+  bool in_progress_ = false;                                   // within Progress
   std::vector<PeerId> downs_;
   std::vector<PeerId> closing_;
   TransportEvents* events_ = nullptr;       // only within Progress
