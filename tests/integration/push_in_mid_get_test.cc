@@ -152,31 +152,40 @@ TEST_F(PushInMidGetTest, OfAWorkerThatIsFencedMeanwhileNothingIsApplied) {
   });
 }
 
-// The gradients are in quarantine: the shard may read them yet, and then they must be as they were.
-TEST_F(PushInMidGetTest, APushThatTimedOutIsAppliedWholeOrNotAtAll) {
+// The gradients are in quarantine: the shard may read them yet, although their owner has destroyed
+// them, and then they must be as they were.
+TEST_F(PushInMidGetTest, APushThatTimedOutIsReadFromMemoryThatIsKept) {
   Within(absl::Seconds(60), [this] {
     Worker a = Start(kA, absl::Milliseconds(300));
     Worker b = Start(kB);
     auto push = PushUntilHeld(a);
     EXPECT_EQ(push.get().code(), absl::StatusCode::kDeadlineExceeded);
+    const std::weak_ptr<net::Memory> memory = a.gradients->memory();
+    a.gradients.reset();
+    EXPECT_FALSE(memory.expired());
+    // Others, pushed in vain after that, do not take its place.
+    const auto more = a.client->AllocateParameters();
+    EXPECT_FALSE(a.client->Push(*more, Step(3)).ok());
+    EXPECT_FALSE(memory.expired());
     gets_->LetGo();
     while (ValueOf(*b.client, 1) == 0) {
     }
     EXPECT_EQ(ValueOf(*b.client, 1), 1);
     a.client.reset();
-    a.gradients.reset();
+    EXPECT_TRUE(memory.expired());
     EXPECT_EQ(b.client->Push(*b.gradients, Step(2)), absl::OkStatus());
     EXPECT_EQ(ValueOf(*b.client, 1), 2);
   });
 }
 
-TEST_F(PushInMidGetTest, MemoryThatIsGoneEndsItsOwnConnectionOnly) {
+TEST_F(PushInMidGetTest, AWorkerThatGaveUpAndLeftTakesNobodyWithIt) {
   Within(absl::Seconds(60), [this] {
     Worker a = Start(kA, absl::Milliseconds(300));
     Worker b = Start(kB);
     auto push = PushUntilHeld(a);
     EXPECT_EQ(push.get().code(), absl::StatusCode::kDeadlineExceeded);
-    a.gradients.reset();  // while the client lives on
+    a.gradients.reset();
+    a.client.reset();
     gets_->LetGo();
     EXPECT_EQ(b.client->Push(*b.gradients, Step(2)), absl::OkStatus());
     EXPECT_EQ(ValueOf(*b.client, 1), 1);

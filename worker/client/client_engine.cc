@@ -19,7 +19,7 @@ constexpr absl::Duration kLongestWait = absl::Seconds(1);
 // arrives without end must not keep a deadline from being seen.
 constexpr absl::Duration kTicksMayWait = absl::Milliseconds(100);
 // Smaller blocks travel with their push where they would have to be read from afar, which takes
-// another round trip. (See docs/decisions/0017 for the measurement.)
+// another round trip. (See docs/decisions/0020 for the measurement.)
 constexpr std::size_t kLeastBytesToRead = 16 * 1024;
 
 }  // namespace

@@ -40,6 +40,12 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   /// Where pushes are sent from. Shards that map memory of this client, or read it from afar, are
   /// told of it.
   void PushFrom(const ParameterBuffer& gradients);
+  /// The push under way has failed: a shard may read its gradients yet, from afar. They are kept
+  /// until no connection is left to read them over, whatever their owner does with the buffer.
+  /// Only the first time: nothing is sent after that.
+  void QuarantineGradients() {
+    if (quarantined_ == nullptr) quarantined_ = gradients_->memory();
+  }
   /// Where what is pulled goes; null: nobody wants it. Returns once nothing is read into the former
   /// buffer any more: at once, but for reads from afar that are under way.
   void PullInto(ParameterBuffer* weights);
@@ -116,6 +122,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   std::uint64_t mapped_pushes_ = 0;
   std::uint64_t one_sided_pushes_ = 0;
   const ParameterBuffer* gradients_ = nullptr;
+  std::shared_ptr<const net::Memory> quarantined_;  // outlives transport_
   ParameterBuffer* weights_ = nullptr;
   ViewNumber seen_view_;
   DataClient::MappedReads mapped_reads_;

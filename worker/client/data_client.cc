@@ -184,6 +184,7 @@ class DataClient::Impl {
   /// more.
   absl::Status Failed(absl::Status why) {
     step_under_way_ = false;
+    engine_.QuarantineGradients();
     engine_.Abort(why);
     logic().Abort(MonotonicNow(), why);
     engine_.Quiesce();

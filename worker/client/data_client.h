@@ -75,8 +75,9 @@ struct DataClientOptions {
 ///
 /// Quarantine: gradients of a push that failed must not be written again, only destroyed. A shard
 /// that has them mapped, or reads them from afar, and was slow may apply the push late, and would
-/// apply what is written. Mapped memory it holds by itself, until it has closed this client's
-/// connection; a read of memory that is gone fails, and what it was for is not applied.
+/// apply what is written. Mapped memory the shard holds by itself, until it has closed this
+/// client's connection; memory that is read from afar this client holds, until it is destroyed and
+/// with it what it could be read over.
 class DataClient {
  public:
   /// Connects to every shard of `layout`, which is borrowed and outlives the client.
