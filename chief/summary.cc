@@ -18,6 +18,8 @@ Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
+Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
 // A float as people write it: 0.9103, not 0.910300016403198.
 Json Rounded(const std::optional<float>& value) {
   if (!value.has_value() || !std::isfinite(*value)) return nullptr;
@@ -75,6 +77,7 @@ std::string SummaryToJson(const Summary& summary) {
   json["final_loss"] = Rounded(summary.final_loss);
   json["test_accuracy"] = Rounded(summary.test_accuracy);
   json["paths"] = Paths(summary);
+  json["rdma"] = {{"used", summary.rdma}, {"why_not", TextOrNull(summary.no_rdma)}};
   json["pushes"] = {{"acknowledged", summary.pushes.acknowledged},
                     {"applied", summary.pushes.applied},
                     {"duplicates", summary.pushes.duplicates},
@@ -86,7 +89,7 @@ std::string SummaryToJson(const Summary& summary) {
   json["bytes"] = {{"pushed", summary.bytes.pushed}, {"pulled", summary.bytes.pulled}};
   json["phases"] = Phases(summary);
   json["members"] = Members(summary);
-  json["checkpoint"] = summary.checkpoint.empty() ? Json(nullptr) : Json(summary.checkpoint);
+  json["checkpoint"] = TextOrNull(summary.checkpoint);
   // Texts come from peers: what is not UTF-8 is replaced, never thrown about.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -29,6 +29,13 @@ std::string MemberLine(const wire::MemberStatusT& status) {
   return line + "\n";
 }
 
+nlohmann::json RdmaJson(const wire::StatusReplyT& s) {
+  nlohmann::json rdma{{"used", nullptr}, {"why_not", nullptr}};
+  if (s.rdma != wire::RdmaUse::Undecided) rdma["used"] = s.rdma == wire::RdmaUse::Used;
+  if (!s.no_rdma.empty()) rdma["why_not"] = s.no_rdma;
+  return rdma;
+}
+
 // Of "worker 0 -> ps 0: message (ucx tcp/lo)": what comes before the colon as a column.
 std::string PathTable(const std::vector<std::string>& paths) {
   if (paths.empty()) return "";
@@ -75,6 +82,7 @@ std::string StatusJson(const wire::StatusReplyT& s, JsonLayout layout) {
       {"view", s.view},
       {"members", members},
       {"paths", s.paths},
+      {"rdma", RdmaJson(s)},
       {"staleness", {{"p50", s.staleness_p50}, {"p99", s.staleness_p99}, {"max", s.staleness_max}}},
       {"last_checkpoint", s.last_checkpoint}};
   if (s.eta_seconds >= 0) root["eta_seconds"] = s.eta_seconds;
@@ -98,7 +106,9 @@ std::string StatusTable(const wire::StatusReplyT& s) {
   for (const auto& m : s.members) {
     if (m && m->member) text += MemberLine(*m);
   }
-  return text + PathTable(s.paths);
+  absl::StrAppend(&text, PathTable(s.paths));
+  if (!s.no_rdma.empty()) absl::StrAppend(&text, "  no RDMA: ", Printable(s.no_rdma, 400), "\n");
+  return text;
 }
 
 }  // namespace weir::cli

@@ -83,6 +83,7 @@ chief::ChiefOptions ChiefRole::OptionsOf(const std::string& own_address) const {
   options.layout = DescribeLayout(*setup_.layout);
   TransportChoice transport = job.transport;
   options.transport = *TransportValue(transport).show();
+  options.one_host = setup_.cluster.loopback_only;
   options.ps_threads = static_cast<std::uint32_t>(setup_.layout->threads());
   options.has_test_data = !setup_.tensors_only;
   options.mode = job.mode;

@@ -23,6 +23,7 @@
 #include "runtime/chief_role.h"
 #include "runtime/evaluator_role.h"
 #include "runtime/ps_role.h"
+#include "runtime/rdma_room.h"
 #include "runtime/role_setup.h"
 #include "runtime/stop_signal.h"
 #include "runtime/worker_program.h"
@@ -91,6 +92,7 @@ class MemberProcess {
  private:
   absl::Status Prepare() {
     WEIR_RETURN_IF_ERROR(CheckRolesFitJob());
+    if (MovesWeights()) WEIR_RETURN_IF_ERROR(CheckRdmaRoom(setup_.options));
     WEIR_ASSIGN_OR_RETURN(setup_.tls, LoadTls(setup_.options));
     auto layout =
         Layout::Create(setup_.job->tensors(), setup_.cluster.ps_count(), setup_.options.ps_threads);
@@ -100,6 +102,10 @@ class MemberProcess {
     setup_.max_steps = setup_.options.max_steps.value_or(setup_.job->default_max_steps());
     setup_.own_address = ListedAddress(setup_.cluster);
     return absl::OkStatus();
+  }
+
+  bool MovesWeights() const {
+    return setup_.cluster.self.role == RoleType::kPs || HostedWorker(setup_.cluster).has_value();
   }
 
   absl::Status CheckRolesFitJob() const {

@@ -91,6 +91,7 @@ absl::StatusOr<RoleEnd> PsRole::Serve(StopSignal& stop) {
                                                  .start_deadline = setup_.options.start_deadline},
                                                 &StopSignal::received));
   const wire::JoinReplyT& welcome = session_->welcome();
+  WEIR_RETURN_IF_ERROR(FollowChief(welcome, setup_));
   WEIR_RETURN_IF_ERROR(AwaitNonce(setup_.options.model_dir, welcome.model_dir_nonce));
   WEIR_ASSIGN_OR_RETURN(std::shared_ptr<ps::Server> server, CreateServer(welcome));
   Publish(std::move(server));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/checksum.h"
 #include "common/base/status_macros.h"
+#include "common/config/choice_flags.h"
 #include "common/model/protocol.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "common/net/ucx/version.h"
@@ -35,6 +36,13 @@ wire::Role WireRole(RoleType role) {
       return wire::Role::Evaluator;
   }
   return wire::Role::Worker;
+}
+
+std::string WhyNoRdmaIn(const RoleSetup& setup) {
+  // The chief would not choose it anyway (RdmaRule), so nothing needs to be tried.
+  const bool idle =
+      setup.cluster.loopback_only && setup.options.transport == TransportChoice::kAuto;
+  return idle ? "all addresses of the cluster are loopback" : WhyNoRdma(setup.options);
 }
 
 }  // namespace
@@ -77,6 +85,8 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
   const bool has_data_plane =
       setup.task.role == RoleType::kPs || setup.task.role == RoleType::kWorker;
   if (has_data_plane) request.ucx_version = net::UcxVersion();
+  if (has_data_plane) request.no_rdma = WhyNoRdmaIn(setup);
+  request.rdma = has_data_plane && request.no_rdma.empty();
   request.role = WireRole(setup.task.role);
   request.index = static_cast<std::uint32_t>(setup.task.index);
   request.incarnation = RandomId();
@@ -92,6 +102,18 @@ wire::JoinRequestT JoinRequestOf(const RoleSetup& setup) {
     request.job_fingerprint = SettingsFingerprint(setup);
   }
   return request;
+}
+
+absl::Status FollowChief(const wire::JoinReplyT& welcome, RoleSetup& setup) {
+  TransportChoice& transport = setup.options.transport;
+  if (setup.external() && transport == TransportChoice::kAuto) {
+    WEIR_RETURN_IF_ERROR(
+        WithExitCode(TransportValue(transport).set(welcome.transport), ExitCode::kBadUsage));
+  }
+  const bool used = welcome.rdma == wire::RdmaUse::Used;
+  if (transport == TransportChoice::kAuto && used) transport = TransportChoice::kRdma;
+  // What else differs, the ps tells when the worker connects.
+  return absl::OkStatus();
 }
 
 int PsRank(const ClusterSpec& cluster, int ps_index) {

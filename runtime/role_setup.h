@@ -59,6 +59,11 @@ int WorkerIndexBound(const ClusterSpec& cluster);
 /// This worker's rank among the listed ones: its share of the data.
 int WorkerRank(const ClusterSpec& cluster, int worker_index);
 
+/// Turns `setup`'s --transport into what the chief's welcome made of it, for all that follows here.
+/// A program of its own, which has no flags, takes the chief's. Errors (exit 2): a transport that
+/// this version does not know.
+absl::Status FollowChief(const wire::JoinReplyT& welcome, RoleSetup& setup);
+
 /// What CreateTransport makes, for a worker and a ps to compare: "ucx tcp", "ucx shm", "ucx rdma".
 std::string TransportKind(const RoleSetup& setup);
 

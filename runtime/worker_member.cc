@@ -10,7 +10,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
-#include "common/config/choice_flags.h"
 #include "common/net/ucx/version.h"
 #include "common/rpc/client.h"
 #include "weir/exit_code.h"
@@ -68,15 +67,12 @@ absl::Status WorkerMember::Join() {
                                                  .join = join,
                                                  .start_deadline = setup_.options.start_deadline},
                                                 interrupted_));
-  if (setup_.external()) WEIR_RETURN_IF_ERROR(TakeSettings(session_->welcome()));
+  WEIR_RETURN_IF_ERROR(FollowChief(session_->welcome(), setup_));
+  if (setup_.external()) WEIR_RETURN_IF_ERROR(TakeThreads(session_->welcome()));
   return session_->Start(this);
 }
 
-absl::Status WorkerMember::TakeSettings(const wire::JoinReplyT& welcome) {
-  if (setup_.options.transport == TransportChoice::kAuto) {
-    WEIR_RETURN_IF_ERROR(WithExitCode(
-        TransportValue(setup_.options.transport).set(welcome.transport), ExitCode::kBadUsage));
-  }
+absl::Status WorkerMember::TakeThreads(const wire::JoinReplyT& welcome) {
   if (welcome.ps_threads == static_cast<std::uint32_t>(setup_.layout->threads())) {
     return absl::OkStatus();
   }

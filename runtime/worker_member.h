@@ -71,8 +71,8 @@ class WorkerMember final : private SessionListener {
     std::optional<RoleEnd> end;
   };
 
-  /// What a program of its own cannot know before it has joined.
-  absl::Status TakeSettings(const wire::JoinReplyT& welcome);
+  /// How many shards each ps has: what a program of its own cannot know before it has joined.
+  absl::Status TakeThreads(const wire::JoinReplyT& welcome);
   absl::StatusOr<wire::ViewT> WaitUntilReady();
   absl::StatusOr<std::unique_ptr<DataClient>> ConnectToShards(const wire::ViewT& view);
   bool interrupted() const { return interrupted_ != nullptr && interrupted_(); }

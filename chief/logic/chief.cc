@@ -36,6 +36,7 @@ Chief::Chief(ChiefOptions options, ChiefOutput& output)
     : options_(std::move(options)),
       output_(output),
       membership_(options_),
+      rdma_(options_),
       progress_(options_.start_step, options_.max_steps, options_.log_step_count_steps),
       plan_(options_),
       stats_(ShardId{*options_.ps.begin()}) {}
@@ -98,6 +99,7 @@ void Chief::Advance(absl::Time now) {
     last_save_failure_ = plan_.failure();
     output_.Log(LogLevel::kError, absl::StrCat("no checkpoint was saved: ", last_save_failure_));
   }
+  if (phase_ <= Phase::kTraining) DecideOnRdma(now);
   if (phase_ < Phase::kLingering) {
     BroadcastView();
     if (evaluations_.ChooseActive(membership_)) TellActiveEvaluator();
@@ -140,7 +142,7 @@ void Chief::StepPhase(absl::Time now) {
 absl::Time Chief::next_deadline() const {
   if (phase_ == Phase::kDone) return absl::InfiniteFuture();
   absl::Time next = std::min(membership_.next_expiry(), phase_by_);
-  if (phase_ == Phase::kWaiting) next = std::min(next, next_missing_log_);
+  if (phase_ == Phase::kWaiting) next = std::min({next, next_missing_log_, rdma_.next_look()});
   // Past saving, a stop only shortens what is left.
   if (phase_ <= Phase::kSaving) next = std::min({next, stop_by_, plan_.next_limit()});
   if (phase_ == Phase::kTraining) next = std::min(next, next_stats_);
@@ -157,6 +159,10 @@ void Chief::ExpireLeases(absl::Time now) {
                       absl::StrFormat("%.1f s", absl::ToDoubleSeconds(options_.lease))),
          now);
   }
+}
+
+void Chief::DecideOnRdma(absl::Time now) {
+  if (const auto news = rdma_.Look(membership_, now)) output_.Log(LogLevel::kInfo, *news);
 }
 
 void Chief::BroadcastView() {

@@ -17,6 +17,7 @@
 #include "chief/logic/evaluations.h"
 #include "chief/logic/membership.h"
 #include "chief/logic/progress.h"
+#include "chief/logic/rdma_choice.h"
 #include "chief/logic/run_stats.h"
 #include "chief/logic/summary_data.h"
 #include "common/base/ids.h"
@@ -81,6 +82,7 @@ class Chief {
   void Advance(absl::Time now);
   void StepPhase(absl::Time now);
   void ExpireLeases(absl::Time now);
+  void DecideOnRdma(absl::Time now);
   void BroadcastView();
   void TellActiveEvaluator();
   void LogProgress(absl::Time now, bool at_end);
@@ -102,6 +104,7 @@ class Chief {
 
   // The phases (chief_phases.cc).
   void WaitForMembers(absl::Time now);
+  std::string WhoIsMissing() const;
   void Train(absl::Time now);
   void Settle(absl::Time now);
   void SaveLast(absl::Time now);
@@ -131,6 +134,7 @@ class Chief {
   const ChiefOptions options_;
   ChiefOutput& output_;
   Membership membership_;
+  RdmaChoice rdma_;
   Progress progress_;
   CheckpointPlan plan_;
   Evaluations evaluations_;

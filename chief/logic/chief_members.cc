@@ -30,6 +30,7 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   Advance(now);
   wire::JoinReplyT reply;
   reply.reason = membership_.RefusalOf(request);
+  if (reply.reason.empty()) reply.reason = rdma_.RefusalOf(request);
   if (reply.reason.empty()) {
     reply.reason = AnswerAfterTraining(request, &reply.outcome);
     if (reply.outcome == wire::JoinOutcome::Ended) {
@@ -52,6 +53,13 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
     output_.Log(LogLevel::kWarning,
                 absl::StrCat("refused ", MemberId{request.role, request.index}.ToString(), where,
                              ": ", ForLog(reply.reason)));
+    if (phase_ == Phase::kWaiting && rdma_.IsProvedWrongBy(request)) {
+      Fail(4,
+           absl::StrCat(MemberId{request.role, request.index}.ToString(),
+                        " has no RDMA, and the job was set up to use it (", ForLog(request.no_rdma),
+                        "): start all roles again"),
+           now);
+    }
   }
   if (reply.outcome != wire::JoinOutcome::Accepted) return reply;
   reply.lease_ms = static_cast<std::uint32_t>(absl::ToInt64Milliseconds(options_.lease));
@@ -62,6 +70,11 @@ wire::JoinReplyT Chief::OnJoin(const wire::JoinRequestT& request, absl::Time now
   reply.ps_threads = options_.ps_threads;
   if (request.role == wire::Role::Ps) DismissMismatchedWorkers();
   Advance(now);
+  reply.rdma = rdma_.verdict().use;
+  if (!rdma_.decided()) {
+    reply.reason =
+        absl::StrCat("it waits for ", rdma_.Awaited(membership_), ", to see whether all have RDMA");
+  }
   return reply;
 }
 
@@ -82,7 +95,8 @@ void Chief::OnSessionOpened(SessionId session, const wire::MemberMessageT& first
   const MemberId id{first.role, first.index};
   // One that was accepted may be late: its lease has run out by now, as far as anybody can tell.
   ExpireLeases(now);
-  const absl::Status opened = membership_.Open(session, id, Incarnation(first.incarnation), now);
+  absl::Status opened = rdma_.CheckOpening(first);
+  if (opened.ok()) opened = membership_.Open(session, id, Incarnation(first.incarnation), now);
   if (!opened.ok()) {
     output_.Log(LogLevel::kWarning,
                 absl::StrCat("closed a session: ", std::string(opened.message())));

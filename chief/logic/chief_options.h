@@ -29,6 +29,7 @@ struct ChiefOptions {
   std::uint64_t layout_fingerprint = 0;  ///< what programs that use weir::Client must agree on
   std::string layout;                    ///< the same, readable
   std::string transport = "auto";        ///< what they are told to use
+  bool one_host = false;                 ///< the cluster's addresses are all loopback
   std::uint32_t ps_threads = 1;          ///< shards of each ps
   bool has_test_data = true;             ///< false: nobody can evaluate
   std::string mode = "async";
@@ -57,6 +58,8 @@ struct ChiefOptions {
   absl::Duration stats_period = absl::Seconds(2);
   /// For a ps that lives to answer SendStats: it only has to read counters.
   absl::Duration answer_limit = absl::Seconds(10);
+  /// For listed workers, where all ps and one worker are in and have RDMA (RdmaChoice).
+  absl::Duration rdma_patience = absl::Seconds(10);
   /// From TakeCheckpoint to the commit; then it is abandoned, so that another can be tried.
   absl::Duration checkpoint_limit = absl::Seconds(300);
   /// After a failure or a stop only those who were in are waited for: they leave at once or never.

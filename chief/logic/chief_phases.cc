@@ -25,13 +25,19 @@ void Chief::WaitForMembers(absl::Time now) {
     return Fail(
         4,
         absl::StrCat("not all members came within ", absl::FormatDuration(options_.start_deadline),
-                     ": missing ", membership_.MissingForReady()),
+                     ": missing ", WhoIsMissing()),
         now);
   }
   if (now >= next_missing_log_) {
     next_missing_log_ = now + options_.missing_log_period;
-    output_.Log(LogLevel::kInfo, absl::StrCat("waiting for ", membership_.MissingForReady()));
+    output_.Log(LogLevel::kInfo, absl::StrCat("waiting for ", WhoIsMissing()));
   }
+}
+
+// Those who are in open nothing, and no session, until it is known what carries the weights.
+std::string Chief::WhoIsMissing() const {
+  const bool held_up = !rdma_.decided() && membership_.anyone_present();
+  return held_up ? rdma_.Awaited(membership_) : membership_.MissingForReady();
 }
 
 void Chief::Train(absl::Time now) {

@@ -83,6 +83,8 @@ wire::StatusReplyT Chief::BuildStatus(absl::Time now) const {
   status.staleness_p50 = static_cast<std::uint32_t>(staleness.p50);
   status.staleness_p99 = static_cast<std::uint32_t>(staleness.p99);
   status.staleness_max = static_cast<std::uint32_t>(staleness.max);
+  status.rdma = rdma_.verdict().use;
+  status.no_rdma = rdma_.verdict().why_unused;
   if (plan_.last_saved().has_value()) status.last_checkpoint = plan_.last_saved()->folder;
   return status;
 }
@@ -104,6 +106,8 @@ Summary Chief::BuildSummary(absl::Time now) const {
   summary.final_loss = progress_.mean_loss();
   summary.test_accuracy = evaluations_.accuracy();
   summary.paths = stats_.paths();
+  summary.rdma = rdma_.verdict().use == wire::RdmaUse::Used;
+  summary.no_rdma = rdma_.verdict().why_unused;
   summary.pushes = stats_.pushes();
   summary.staleness = stats_.staleness();
   summary.bytes = stats_.bytes();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "chief/logic/message_checks.h"
 #include "common/model/protocol.h"
 
 namespace weir::chief {
@@ -22,7 +23,7 @@ std::string IndexList(const std::set<std::uint32_t>& indices) {
 
 bool TooLong(const wire::JoinRequestT& request) {
   for (const std::string* text :
-       {&request.ucx_version, &request.host_id, &request.address, &request.job}) {
+       {&request.ucx_version, &request.host_id, &request.address, &request.job, &request.no_rdma}) {
     if (text->size() > kMaxTextBytes) return true;
   }
   return request.job_settings.size() > kMaxSettingsBytes;
@@ -84,6 +85,9 @@ std::string Membership::RefusalOf(const wire::JoinRequestT& request) const {
   }
   if (TooLong(request)) return "a text of its join request is too long";
   if (request.incarnation == 0) return "its incarnation is 0, which names no process";
+  if (request.rdma && !request.no_rdma.empty()) {
+    return "it says that it has RDMA, and why it has none";
+  }
   if (std::string why = RefusalOfTask(request); !why.empty()) return why;
   if (request.job != options_.job) {
     return absl::StrCat("it was started for job \"", request.job, "\", the chief for \"",
@@ -141,6 +145,8 @@ MemberRecord Membership::RecordOf(const wire::JoinRequestT& request) const {
   record.host_id = request.host_id;
   record.address = request.address;
   record.ucx_version = request.ucx_version;
+  record.no_rdma = request.rdma ? "" : ForLog(request.no_rdma);
+  if (!request.rdma && record.no_rdma.empty()) record.no_rdma = "it does not say why";
   record.external = request.layout_fingerprint != 0;
   return record;
 }

@@ -30,6 +30,7 @@ struct MemberRecord {
   std::string host_id;
   std::string address;
   std::string ucx_version;
+  std::string no_rdma;  ///< of a ps or worker: why it cannot move weights by RDMA; empty: it can
   MemberState state = MemberState::kJoined;
   SessionId session;       ///< its last; 0 before its first
   absl::Time lease_until;  ///< while joined or live

@@ -55,6 +55,8 @@ struct Summary {
   std::optional<float> final_loss;
   std::optional<float> test_accuracy;  ///< of the last evaluation
   std::vector<PathTaken> paths;
+  bool rdma = false;    ///< the chief chose RDMA for the weights
+  std::string no_rdma;  ///< why not, where that is worth telling
   PushCounts pushes;
   StalenessFigures staleness;
   ByteCounts bytes;

@@ -57,8 +57,8 @@ FlagTable SavingFlags(JobOptions& job) {
 FlagTable NetworkFlags(JobOptions& job) {
   return {
       {"--transport", "auto|require-rdma|rdma|tcp|shm",
-       "how pushes and pulls travel; auto: tcp, and mapped memory on one host; rdma: an RDMA "
-       "device",
+       "how pushes and pulls travel; auto: RDMA between hosts that all have it, else tcp, and "
+       "mapped memory on one host; rdma: an RDMA device, or exit 2",
        TransportValue(job.transport)},
       {"--net-devices", "LIST", "network devices for UCX, with commas between",
        Text(job.net_devices, CheckDeviceList), "UCX's choice"},

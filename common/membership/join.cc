@@ -41,14 +41,25 @@ absl::Status Ended(const wire::JoinReplyT& reply) {
                       known ? static_cast<ExitCode>(reply.exit_code) : ExitCode::kFailed);
 }
 
+// What an accepted member still waits for: a ps or worker opens its data path as all others do.
+bool MayBegin(const wire::JoinReplyT& reply, wire::Role role) {
+  const bool moves_weights = role == wire::Role::Ps || role == wire::Role::Worker;
+  return !moves_weights || reply.rdma != wire::RdmaUse::Undecided;
+}
+
 /// What one reply means: a final answer, or none where the chief says to ask again (`reason`).
 std::optional<absl::StatusOr<wire::JoinReplyT>> Judge(wire::JoinReplyT reply,
-                                                      const std::string& address,
+                                                      const std::string& address, wire::Role role,
                                                       std::string* reason) {
   switch (reply.outcome) {
     case wire::JoinOutcome::Accepted:
       if (reply.lease_ms == 0) return Refused(address, "it grants a lease of no length");
-      return reply;
+      if (reply.rdma > wire::RdmaUse::Used) {
+        return Refused(address, absl::StrCat("unknown use of RDMA ", static_cast<int>(reply.rdma)));
+      }
+      if (MayBegin(reply, role)) return reply;
+      *reason = reply.reason;
+      return std::nullopt;
     case wire::JoinOutcome::Ended:
       return Ended(reply);
     case wire::JoinOutcome::Refused:
@@ -99,7 +110,9 @@ absl::StatusOr<wire::JoinReplyT> AskToJoin(rpc::ChiefClient& chief, const Sessio
     std::string reason;
     auto reply = chief.Join(options.join, std::min(kAttempt, left));
     if (reply.ok()) {
-      if (auto answer = Judge(*std::move(reply), address, &reason)) return *std::move(answer);
+      if (auto answer = Judge(*std::move(reply), address, options.join.role, &reason)) {
+        return *std::move(answer);
+      }
     } else if (IsPermanent(reply.status().code())) {
       return WithExitCode(reply.status(), ExitCode::kBadUsage);
     } else {

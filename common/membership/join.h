@@ -8,7 +8,8 @@
 namespace weir {
 
 /// Asks the chief until it accepts, refuses or the start deadline has passed: what Session::Join
-/// does before there is a session, with its errors. A reply that is returned grants a lease.
+/// does before there is a session, with its errors. A reply that is returned grants a lease, and
+/// tells a ps or worker whether weights travel by RDMA.
 absl::StatusOr<wire::JoinReplyT> AskToJoin(rpc::ChiefClient& chief, const SessionOptions& options,
                                            bool (*interrupted)());
 

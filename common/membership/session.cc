@@ -96,6 +96,7 @@ class SessionImpl final : public Session {
     message.role = role_;
     message.index = index_;
     message.incarnation = incarnation_;
+    message.rdma = welcome_.rdma;
     message.body = std::move(body);
     return message;
   }

@@ -55,7 +55,8 @@ class Session {
   virtual const wire::JoinReplyT& welcome() const = 0;
 
   /// Opens the stream and starts the threads. `listener` outlives the session. Call once. A stream
-  /// that does not come about is told by OnLost.
+  /// that does not come about is told by OnLost; so is that of a chief that was started again since
+  /// it said welcome, and has not decided as before whether weights travel by RDMA.
   virtual absl::Status Start(SessionListener* listener) = 0;
 
   /// Queues a message; false when the session has ended or its bounded outbox (1024) is full.

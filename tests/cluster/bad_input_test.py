@@ -138,6 +138,12 @@ class ConfigurationTest(harness.ClusterTest):
         for transport in ("rdma", "require-rdma"):
             text = self.refused(2, "local", "--transport", transport)
             self.assertIn(f"--transport {transport}: this host has no RDMA device", text)
+        # A role of a cluster does not wait for its chief to be told so.
+        spec = harness.cluster_of()
+        for role in ("ps", "worker"):
+            process = self.start_role(spec, role, 0, *self.flags(transport="require-rdma"))
+            self.assertEqual(process.wait(5), 2, process.text())
+            self.assertIn("--transport require-rdma: this host has no RDMA device", process.text())
 
     def test_address_in_use(self):
         spec = harness.cluster_of()

@@ -127,14 +127,15 @@ class ClusterTest(unittest.TestCase):
         result = getattr(outcome, "result", None)
         return result is not None and any(test is self for test, _ in result.failures + result.errors)
 
-    def start(self, name, *command, env=None):
-        process = Process(name, [WEIR, *command], self.folder, env)
+    def start(self, name, *command, env=None, inside=()):
+        """`inside`: a command that becomes weir, such as setpriv with its arguments."""
+        process = Process(name, [*inside, WEIR, *command], self.folder, env)
         self.processes.append(process)
         return process
 
-    def start_role(self, spec, role, index, *flags, env=None):
+    def start_role(self, spec, role, index, *flags, env=None, inside=()):
         config = json.dumps({"cluster": spec, "task": {"type": role, "index": index}})
-        return self.start(f"{role} {index}", "run", *flags, env={"TF_CONFIG": config, **(env or {})})
+        return self.start(f"{role} {index}", "run", *flags, env={"TF_CONFIG": config, **(env or {})}, inside=inside)
 
     def start_cluster(self, spec, *flags, env=None):
         """{"chief 0": Process, ...} of every task of the cluster."""

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "common/net/one_sided_trial.h"
 #include "common/net/ucx/ucx_transport.h"
 #include "gtest/gtest.h"
 #include "tests/support/transport_contract.h"
@@ -96,6 +98,17 @@ TEST(RdmaConnectTest, SurvivesPeersThatAreClosedWhileTheyConnect) {
   pair.a.Run([&](net::Transport& t) { t.Send(pair.to_b, 9, {}, {}, nullptr, net::SendToken(1)); });
   EXPECT_TRUE(pair.b.WaitUntil(
       [](const TransportNode::Record& record) { return record.messages.back().type == 9; }));
+}
+
+// How a role finds out whether it may say that it has RDMA.
+TEST(RdmaTrialTest, PassesOverRcAlone) {
+  const absl::Status status = net::TryOneSidedRead(OverRdma().create(), absl::Seconds(20));
+  if (std::getenv("UCX_TLS") == nullptr) {
+    EXPECT_EQ(status, absl::OkStatus());
+  } else {
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_NE(status.message().find("has no one-sided reads"), absl::string_view::npos) << status;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rdma, TransportContract, ::testing::Values(OverRdma()));

@@ -11,6 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 import harness
 
 LEASE = 5.0
+# The limit holds only for those without CAP_IPC_LOCK.
+WITHOUT_LOCKED_MEMORY = ["prlimit", "--memlock=1048576", "setpriv", "--bounding-set=-ipc_lock,-sys_resource"]
 
 
 class RdmaTest(harness.ClusterTest):
@@ -74,12 +76,68 @@ class RdmaTest(harness.ClusterTest):
         print(bench.text())
 
     def test_too_little_lockable_memory(self):
-        # The limit holds only for those without CAP_IPC_LOCK.
-        done = subprocess.run(["prlimit", "--memlock=1048576", "setpriv", "--bounding-set=-ipc_lock,-sys_resource", harness.WEIR,
-                               "local", "--transport", "rdma"], timeout=30, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("--transport rdma: an RDMA device needs locked memory", done.stderr)
-        self.assertIn("the limit is 1024 KiB", done.stderr)
+        local = self.start("local", "local", "--transport", "rdma", inside=WITHOUT_LOCKED_MEMORY)
+        self.assertEqual(local.wait(30), 2, local.text())
+        self.assertIn("--transport rdma: an RDMA device needs locked memory", local.text())
+        self.assertIn("the limit is 1024 KiB", local.text())
+
+
+def on_host(name):
+    """What runs inside takes itself for another host than processes inside other names."""
+    return ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', name]
+
+
+class ChosenTest(harness.ClusterTest):
+    """--transport auto, the default, of a job whose ps and workers are on two hosts."""
+
+    def start_job(self, **overrides):
+        spec = harness.cluster_of(2, 2)
+        self.spec = {role: [a.replace("127.0.0.1", "[fd99::1]") for a in addresses] for role, addresses in spec.items()}
+        self.job_flags = self.flags(batch_size=2, eval_steps=1, lease=LEASE, end_linger=10, summary=self.folder / "summary.json", **overrides)
+        roles = {f"{role} {i}": self.start_member(role, i) for role, i in (("chief", 0), ("ps", 0), ("ps", 1), ("worker", 0))}
+        return roles
+
+    def start_member(self, role, index, inside=()):
+        return self.start_role(self.spec, role, index, *self.job_flags, inside=[*on_host("b" if role == "worker" else "a"), *inside])
+
+    def summary(self):
+        return json.loads((self.folder / "summary.json").read_text())
+
+    def test_it_is_rdma_where_all_have_it(self):
+        roles = self.start_job(max_steps=50)
+        roles["worker 1"] = self.start_member("worker", 1)
+        self.assert_exit(roles.values(), 0, 120)
+        result = self.summary()
+        self.assertEqual(result["rdma"], {"used": True, "why_not": None})
+        self.assertEqual(result["global_step"], 50)
+        self.assertEqual(len(result["paths"]), 4)
+        for path in result["paths"]:
+            self.assertRegex(path["path"], r"^rdma \(messages over ucx rc_\w+/rxe0:1")
+
+    def test_one_member_without_it_is_named_and_all_go_by_tcp(self):
+        roles = self.start_job(max_steps=50)
+        roles["worker 1"] = self.start_member("worker", 1, inside=WITHOUT_LOCKED_MEMORY)
+        self.assert_exit(roles.values(), 0, 120)
+        result = self.summary()
+        self.assertFalse(result["rdma"]["used"])
+        self.assertRegex(result["rdma"]["why_not"], r"^worker 1 \(host b\): an RDMA device needs locked memory")
+        self.assertIn(f"weights do not travel by RDMA: {result['rdma']['why_not']}", roles["chief 0"].text())
+        self.assertEqual(result["global_step"], 50)
+        for path in result["paths"]:
+            self.assertIn("ucx tcp", path["path"])
+
+    def test_one_without_it_that_comes_later_is_refused_and_the_job_goes_on(self):
+        roles = self.start_job(max_steps=1000000)
+        # The chief gives up waiting for worker 1 after ten seconds.
+        roles["worker 0"].wait_for_line(r"step \d+ loss", 120)
+        late = self.start_member("worker", 1, inside=WITHOUT_LOCKED_MEMORY)
+        self.assertEqual(late.wait(60), 2, late.text())
+        self.assertIn("the weights of this job travel by RDMA, and this member has none: an RDMA device needs locked memory", late.text())
+        able = self.start_member("worker", 1)
+        able.wait_for_line(r"step \d+ loss", 60)
+        roles["chief 0"].signal(signal.SIGTERM)
+        self.assert_exit([*roles.values(), able], 0, 60)
+        self.assertTrue(self.summary()["rdma"]["used"])
 
 
 class WithoutAPortTest(harness.ClusterTest):

@@ -342,6 +342,8 @@ const char* RuleName(Rule rule) {
       return "pruning";
     case Rule::kViews:
       return "views grow";
+    case Rule::kOnePath:
+      return "one path for all";
     case Rule::kNoReturn:
       return "who is gone stays gone";
     case Rule::kLease:

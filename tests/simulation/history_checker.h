@@ -37,6 +37,7 @@ enum class Rule {
   kResume,              ///< a run goes on from the newest: nothing committed is lost
   kPruning,             ///< never removes the newest, nor more than it should
   kViews,               ///< their numbers grow
+  kOnePath,             ///< all ps and workers of a run use RDMA, or none
   kNoReturn,            ///< who is gone from a view never comes back
   kLease,               ///< who renews in time is not declared lost
   kEndWaits,            ///< a run ends when everybody has heard so, or the linger is over

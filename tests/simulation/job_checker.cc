@@ -48,6 +48,7 @@ struct RunState {
   std::set<TaskLife> live;
   std::set<TaskLife> gone;
   bool lost_ps = false;
+  wire::RdmaUse rdma = wire::RdmaUse::Undecided;  // what its first member was made for
 };
 
 class Checker {
@@ -197,6 +198,10 @@ class Checker {
     Process& process = processes_[e.process];
     if (e.view <= process.view) Fail(Rule::kViews, "it had a newer one");
     process.view = e.view;
+    if (e.rdma == wire::RdmaUse::Undecided) return;
+    wire::RdmaUse& of_run = runs_[process.chief].rdma;
+    if (of_run == wire::RdmaUse::Undecided) of_run = e.rdma;
+    if (of_run != e.rdma) Fail(Rule::kOnePath, "others of its run are not as it is");
   }
 
   void operator()(const EndHeard& e) {

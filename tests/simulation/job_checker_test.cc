@@ -198,6 +198,14 @@ TEST_F(JobCheckerTest, ViewsThatDoNotGrow) {
   EXPECT_THAT(Broken(), ElementsAre(Rule::kViews));
 }
 
+TEST_F(JobCheckerTest, MembersOfOneRunOnDifferentPaths) {
+  Replace(7, ViewTaken{kPs, ViewNumber(1), wire::RdmaUse::Used});
+  Insert(10, ViewTaken{kWorker, ViewNumber(2), wire::RdmaUse::Used});
+  EXPECT_THAT(Broken(), IsEmpty());
+  Replace(10, ViewTaken{kWorker, ViewNumber(2), wire::RdmaUse::Unused});
+  EXPECT_THAT(Broken(), ElementsAre(Rule::kOnePath));
+}
+
 TEST_F(JobCheckerTest, AMemberThatComesBack) {
   Insert(16, ViewPublished{kChief, ViewNumber(3), {kPsLife}});
   EXPECT_THAT(Broken(), IsEmpty());

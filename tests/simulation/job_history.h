@@ -83,9 +83,11 @@ struct ViewPublished {
   ViewNumber view;
   std::vector<TaskLife> live;
 };
+/// `rdma`: what its data path was made for; Undecided: it has none.
 struct ViewTaken {
   ProcessId process;
   ViewNumber view;
+  wire::RdmaUse rdma = wire::RdmaUse::Undecided;
 };
 /// The member heard how its job ended, or found that its chief is gone.
 struct EndHeard {

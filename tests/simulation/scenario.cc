@@ -193,6 +193,8 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
     for (int i = 0; i < 3; ++i) AddFaultOfAFarWorker(random, s);
   }
   s.ps_threads = random.Chance(0.3) ? random.Int(2, 3) : 1;
+  s.rdma = random.Chance(0.5);
+  if (s.rdma && random.Chance(0.5)) s.first_ps_has_rdma_for = random.Upto(absl::Milliseconds(400));
   return s;
 }
 
@@ -207,6 +209,10 @@ std::string Scenario::Describe() const {
       keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),
       ", mapped ", mapped, ", far ", far, ", fetch ", absl::FormatDuration(fetch), ", stalls ",
       fetch_stalls, restart_each ? ", restarted one by one" : ", restarted as a whole");
+  if (rdma) {
+    absl::StrAppend(&text, ", RDMA, of the first ps for ",
+                    absl::FormatDuration(first_ps_has_rdma_for));
+  }
   for (const Fault& fault : faults) {
     absl::StrAppend(&text, ", ", FaultText(fault.kind), " ", fault.task.ToString(), " ",
                     absl::FormatDuration(fault.after), " after ",

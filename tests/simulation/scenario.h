@@ -118,6 +118,10 @@ struct Scenario {
   absl::Duration fetch;       ///< what that takes, at most, for each block
   double fetch_stalls = 0;    ///< chance of one to take seconds: the link was down
   bool wait_for_view = true;  ///< workers start with a view, not before
+  /// Whether the ps and workers, each on a host of its own, can move weights by RDMA; what starts
+  /// on the first ps's host after a while cannot.
+  bool rdma = false;
+  absl::Duration first_ps_has_rdma_for = absl::InfiniteDuration();
 
   std::string Describe() const;
 };

@@ -18,6 +18,7 @@ constexpr absl::Duration kLeaveWithin = absl::Seconds(2);
 
 void SimMember::Start() {
   give_up_ = now() + world_.scenario().start_deadline;
+  has_rdma_ = HasRdma();
   After(world_.random().Upto(absl::Milliseconds(20)), [this] {
     if (!world_.disk().HasFinal(world_.scenario().max_steps)) return AskToJoin();
     // As runtime/member_process.cc: a chief that lingers for this task learns that it came.
@@ -34,7 +35,20 @@ wire::JoinRequestT SimMember::Request() const {
   request.incarnation = who().incarnation.value();
   request.pid = static_cast<std::uint32_t>(process());
   if (request.role == wire::Role::Ps) request.address = who().task.ToString();
+  request.host_id = who().task.ToString();
+  request.rdma = has_rdma_;
   return request;
+}
+
+bool SimMember::moves_weights() const {
+  return who().task.role == wire::Role::Ps || who().task.role == wire::Role::Worker;
+}
+
+bool SimMember::HasRdma() const {
+  const Scenario& s = world_.scenario();
+  const bool first_ps = who().task == chief::MemberId{wire::Role::Ps, 0};
+  return s.rdma && moves_weights() &&
+         (!first_ps || now() - absl::UnixEpoch() < s.first_ps_has_rdma_for);
 }
 
 wire::MemberMessageT SimMember::Message(wire::MemberBodyUnion body) const {
@@ -42,6 +56,7 @@ wire::MemberMessageT SimMember::Message(wire::MemberBodyUnion body) const {
   message.role = who().task.role;
   message.index = who().task.index;
   message.incarnation = who().incarnation.value();
+  message.rdma = rdma_;
   message.body = std::move(body);
   return message;
 }
@@ -55,6 +70,9 @@ void SimMember::OnJoinReply(const wire::JoinReplyT* reply) {
   if (reply != nullptr) {
     switch (reply->outcome) {
       case wire::JoinOutcome::Accepted:
+        if (moves_weights() && reply->rdma == wire::RdmaUse::Undecided) break;
+        rdma_ = reply->rdma;
+        if (rdma_ == wire::RdmaUse::Used) world_.Count("told to use RDMA");
         return OnWelcome();
       case wire::JoinOutcome::Ended:
         return Exit(reply->exit_code, absl::StrCat("the job has ended: ", reply->reason));
@@ -137,7 +155,8 @@ void SimMember::OnChiefMessage(const wire::ChiefMessageT& message) {
     return Leave(end->exit_code, end->reason);
   }
   if (const auto* changed = message.body.AsViewChanged()) {
-    world_.Record(ViewTaken{process(), ViewNumber(changed->view->number)});
+    world_.Record(ViewTaken{process(), ViewNumber(changed->view->number),
+                            moves_weights() ? rdma_ : wire::RdmaUse::Undecided});
     return OnView(*changed->view);
   }
   if (message.body.type != wire::ChiefBody::Lease) OnCommand(message);

@@ -70,11 +70,15 @@ class SimMember : public SimTask {
   void Heartbeat();
   void WatchLease();
   void LoseChief(const std::string& why);
+  bool moves_weights() const;
+  bool HasRdma() const;
 
   absl::Time give_up_;
   std::shared_ptr<SimStream> stream_;
   chief::SessionId session_;  // 0 until the chief has numbered it
   SimChief* leader_ = nullptr;
+  bool has_rdma_ = false;
+  wire::RdmaUse rdma_ = wire::RdmaUse::Undecided;  // as the chief said that welcomed it
   std::optional<LeaseWatch> watch_;
   absl::Time heard_;
   bool over_ = false;  // heard the end, or lost the chief

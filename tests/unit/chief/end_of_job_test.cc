@@ -424,6 +424,7 @@ TEST(LossTest, OfAPsWhoseFirstWordIsNonsense) {
   first.role = wire::Role::Ps;
   first.index = 1;
   first.incarnation = 1001;
+  first.rdma = wire::RdmaUse::Unused;
   wire::StepReachedT beyond;
   beyond.step = 101;
   first.body.Set(beyond);

@@ -141,6 +141,7 @@ class FakeMember {
     wire::MemberMessageT envelope;
     envelope.role = role_;
     envelope.incarnation = 5;
+    envelope.rdma = wire::RdmaUse::Unused;
     envelope.body.Set(std::move(message));
     stream_.Say(std::move(envelope));
   }

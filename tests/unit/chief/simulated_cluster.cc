@@ -45,7 +45,9 @@ wire::JoinRequestT SimulatedCluster::Request(MemberId id, std::uint64_t incarnat
 }
 
 wire::JoinReplyT SimulatedCluster::Join(const wire::JoinRequestT& request) {
-  return chief->OnJoin(request, now);
+  wire::JoinReplyT reply = chief->OnJoin(request, now);
+  told_[{request.role, request.index}] = reply.rdma;
+  return reply;
 }
 
 SessionId SimulatedCluster::Open(MemberId id, std::uint64_t incarnation) {
@@ -54,6 +56,7 @@ SessionId SimulatedCluster::Open(MemberId id, std::uint64_t incarnation) {
   first.role = id.role;
   first.index = id.index;
   first.incarnation = incarnation != 0 ? incarnation : 1000 + id.index;
+  first.rdma = told_[id];
   first.body.Set(wire::HeartbeatT());
   sessions[id] = session;
   chief->OnSessionOpened(session, first, now);

@@ -59,7 +59,7 @@ class SimulatedCluster {
 
   wire::JoinRequestT Request(MemberId id, std::uint64_t incarnation = 0) const;
   wire::JoinReplyT Join(const wire::JoinRequestT& request);
-  /// Opens a session for a member that was accepted.
+  /// Opens a session for a member that was accepted; it says of RDMA what it was told last.
   SessionId Open(MemberId id, std::uint64_t incarnation = 0);
   /// Joins, expects to be accepted, opens the session.
   SessionId Enter(MemberId id, std::uint64_t incarnation = 0);
@@ -109,6 +109,7 @@ class SimulatedCluster {
   bool Beats(MemberId id) const;
   std::uint64_t next_session_ = 1;
   std::map<SessionId, int> stats_answered_;
+  std::map<MemberId, wire::RdmaUse> told_;  // when it joined
 };
 
 }  // namespace weir::chief

@@ -42,6 +42,7 @@ Summary Sample() {
   summary.final_loss = 0.25F;
   summary.test_accuracy = 0.9103F;
   summary.paths = {{"worker 0", "ps 1", "message"}};
+  summary.no_rdma = "worker 1: no device";
   summary.pushes = {200, 199, 3, 0, 1};
   summary.staleness = {1, 4, 7};
   summary.bytes = {10, 20};
@@ -57,10 +58,11 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   EXPECT_THAT(keys,
               testing::ElementsAre("job", "mode", "ps", "workers", "global_step", "wall_seconds",
                                    "train_seconds", "steps_per_second", "examples_per_second",
-                                   "final_loss", "test_accuracy", "paths", "pushes", "staleness",
-                                   "bytes", "phases", "members", "checkpoint"));
+                                   "final_loss", "test_accuracy", "paths", "rdma", "pushes",
+                                   "staleness", "bytes", "phases", "members", "checkpoint"));
   EXPECT_EQ(json["test_accuracy"].dump(), "0.9103");
   EXPECT_EQ(json["paths"].dump(), R"([{"from":"worker 0","to":"ps 1","path":"message"}])");
+  EXPECT_EQ(json["rdma"].dump(), R"({"used":false,"why_not":"worker 1: no device"})");
   EXPECT_EQ(json["pushes"].dump(),
             R"({"acknowledged":200,"applied":199,"duplicates":3,"dropped":0,"lost":1})");
   EXPECT_EQ(json["staleness"].dump(), R"({"p50":1,"p99":4,"max":7})");
@@ -77,6 +79,7 @@ TEST(SummaryJsonTest, WhatIsUnknownIsNull) {
   EXPECT_TRUE(json["final_loss"].is_null());
   EXPECT_TRUE(json["test_accuracy"].is_null());
   EXPECT_TRUE(json["checkpoint"].is_null());
+  EXPECT_TRUE(json["rdma"]["why_not"].is_null());
   EXPECT_TRUE(json["members"].is_array());
 }
 

@@ -51,6 +51,8 @@ wire::StatusReplyT Sample() {
   status.global_step = 400;
   status.max_steps = 14000;
   status.eta_seconds = 142;
+  status.rdma = wire::RdmaUse::Unused;
+  status.no_rdma = "ps 0 (host a): no port\x1b";
   status.paths = {"worker 0 -> ps 0: message (x), not mapped: another host: b\x1b",
                   "worker 10 -> ps 0: mapped"};
   auto worker = std::make_unique<wire::MemberStatusT>();
@@ -73,7 +75,8 @@ TEST(StatusViewTest, TheTableIsFitForATerminal) {
   EXPECT_THAT(table,
               HasSubstr("\n  from -> to         path\n"
                         "  worker 0 -> ps 0   message (x), not mapped: another host: b\\033\n"
-                        "  worker 10 -> ps 0  mapped\n"));
+                        "  worker 10 -> ps 0  mapped\n"
+                        "  no RDMA: ps 0 (host a): no port\\033\n"));
 }
 
 TEST(StatusViewTest, OneLineOfJsonForEachLook) {
@@ -81,9 +84,15 @@ TEST(StatusViewTest, OneLineOfJsonForEachLook) {
   const std::string line = StatusJson(status, JsonLayout::kOneLine);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   EXPECT_EQ(nlohmann::json::parse(line)["eta_seconds"], 142);
+  EXPECT_EQ(nlohmann::json::parse(line)["rdma"]["used"], false);
+  EXPECT_EQ(nlohmann::json::parse(line)["rdma"]["why_not"], "ps 0 (host a): no port\x1b");
   status.eta_seconds = -1;
+  status.rdma = wire::RdmaUse::Undecided;
+  status.no_rdma.clear();
   const auto parsed = nlohmann::json::parse(StatusJson(status, JsonLayout::kIndented));
   EXPECT_TRUE(parsed["eta_seconds"].is_null());
+  EXPECT_TRUE(parsed["rdma"]["used"].is_null());
+  EXPECT_TRUE(parsed["rdma"]["why_not"].is_null());
   EXPECT_EQ(parsed["members"].size(), 1U);
   EXPECT_EQ(parsed["members"][0]["address"], "h:1\uFFFD");
 }

@@ -52,6 +52,11 @@ class FakeChief : public ChiefHandler {
       --not_yet;
       reply.outcome = wire::JoinOutcome::NotYet;
     }
+    reply.rdma = rdma_;
+    if (undecided > 0) {
+      --undecided;
+      reply.rdma = wire::RdmaUse::Undecided;
+    }
     return reply;
   }
 
@@ -83,6 +88,10 @@ class FakeChief : public ChiefHandler {
     return Await([=](const auto&, int open) { return open == streams; });
   }
 
+  /// What it says from now on of RDMA; "unused" at first.
+  void Decide(wire::RdmaUse use) {
+    Change([&] { rdma_ = use; });
+  }
   /// Ends what the silent manner waits for.
   void Release() {
     Change([&] { released_ = true; });
@@ -103,7 +112,8 @@ class FakeChief : public ChiefHandler {
   wire::JoinOutcome outcome = wire::JoinOutcome::Accepted;
   std::string reason;
   int exit_code = 0;
-  int not_yet = 0;
+  int not_yet = 0;                               // so many questions are answered so
+  int undecided = 0;                             // of RDMA; so are these
   std::vector<wire::ChiefMessageT> first_words;  // sent on each stream's first message
 
  private:
@@ -144,6 +154,7 @@ class FakeChief : public ChiefHandler {
   std::vector<wire::JoinRequestT> joins_ ABSL_GUARDED_BY(mutex_);
   int open_ ABSL_GUARDED_BY(mutex_) = 0;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  wire::RdmaUse rdma_ ABSL_GUARDED_BY(mutex_) = wire::RdmaUse::Unused;
 };
 
 /// A server on a free loopback port.

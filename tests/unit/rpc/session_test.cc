@@ -372,6 +372,45 @@ TEST(Join, AsksAgainWhenToldNotYet) {
   EXPECT_EQ(chief.joins().size(), 3u);
 }
 
+TEST(Join, WhoMovesWeightsAsksAgainUntilRdmaIsDecided) {
+  FakeChief chief;
+  chief.undecided = 2;
+  chief.Decide(wire::RdmaUse::Used);
+  const auto server = Serve(&chief);
+  ASSERT_NE(server, nullptr);
+  const auto session = Session::Join(OptionsFor(AddressOf(*server)));
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ((*session)->welcome().rdma, wire::RdmaUse::Used);
+  EXPECT_EQ(chief.joins().size(), 3u);
+}
+
+TEST(Join, AnEvaluatorDoesNotWaitForThat) {
+  FakeChief chief;
+  chief.undecided = 1000;
+  const auto server = Serve(&chief);
+  ASSERT_NE(server, nullptr);
+  SessionOptions options = OptionsFor(AddressOf(*server));
+  options.join.role = wire::Role::Evaluator;
+  auto session = Session::Join(options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  RecordingListener listener;
+  EXPECT_TRUE((*session)->Start(&listener).ok());
+}
+
+TEST(Session, SaysWhatItWasToldOfRdma) {
+  FakeChief chief;
+  chief.Decide(wire::RdmaUse::Used);
+  const auto server = Serve(&chief);
+  ASSERT_NE(server, nullptr);
+  auto session = Session::Join(OptionsFor(AddressOf(*server)));
+  ASSERT_TRUE(session.ok()) << session.status();
+  chief.Decide(wire::RdmaUse::Unused);  // as one that was started again may
+  RecordingListener listener;
+  ASSERT_TRUE((*session)->Start(&listener).ok());
+  ASSERT_TRUE(chief.Await([](const auto& heard, int) { return !heard.empty(); }));
+  EXPECT_EQ(chief.heard().front().rdma, wire::RdmaUse::Used);
+}
+
 TEST(Join, KeepsItsPlaceUntilTheStart) {
   FakeChief chief;
   chief.lease_ms = 300;
