@@ -17,7 +17,7 @@
 #include "ps_server/checkpoint_writer.h"
 #include "ps_server/logic/admission.h"
 #include "ps_server/logic/connections.h"
-#include "ps_server/mapped_gradients.h"
+#include "ps_server/push_intake.h"
 #include "ps_server/send_slab.h"
 #include "ps_server/shard_stats.h"
 
@@ -47,7 +47,10 @@ std::int64_t MicrosSince(absl::Time start) {
   return absl::ToInt64Microseconds(MonotonicNow() - start);
 }
 
-class ServerImpl final : public Server, public ShardOutput, public net::TransportEvents {
+class ServerImpl final : public Server,
+                         public ShardOutput,
+                         public PushIntake::Sessions,
+                         public net::TransportEvents {
  public:
   ServerImpl(const Layout& layout, const ServerOptions& options,
              std::unique_ptr<net::Transport> transport, std::unique_ptr<net::Memory> memory,
@@ -66,9 +69,9 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                     .layout_fingerprint = layout.fingerprint(),
                     .max_workers = options.shard.max_workers}),
         connections_(options.shard.max_workers),
-        gradients_(layout, *transport_),
         answers_under_way_(static_cast<std::size_t>(options.shard.max_workers)),
         shard_(layout, options.shard, store_, counters_, *this),
+        intake_(layout, options.shard, *transport_, shard_, *this),
         writer_(
             layout, options.shard.shard,
             [this](BlockPin pin) { Post([this, pin] { ReleaseSnapshotBlock(pin); }); },
@@ -76,8 +79,9 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   ~ServerImpl() override {
     Stop();
-    gradients_.Clear();
-    // First of all: it reports sends that are still under way, and may read their memory till then.
+    intake_.Clear();
+    // First of all: it reports sends and gets that are still under way, and may use their memory
+    // till then.
     transport_.reset();
   }
 
@@ -173,18 +177,19 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
       ReturnOrphans();
       CloseExpired();
       MapGradients();
-      if (!busy && !told && gradients_.idle()) transport_->Wait(absl::Seconds(1));
+      if (!busy && !told && intake_.idle()) transport_->Wait(absl::Seconds(1));
     }
     RunMailbox();
     store_.Close();
     Quiesce();
   }
 
-  // Sends read the shard's memory: close by force and see every one of them end before it goes.
+  // Sends read the shard's memory, and gets write to it: close by force and see every one of them
+  // end before it goes.
   void Quiesce() {
     for (const Connection& connection : connections_.All()) Close(connection);
     const absl::Time give_up = MonotonicNow() + absl::Seconds(5);
-    while (sends_.in_use() > 0 && MonotonicNow() < give_up) {
+    while (sends_.in_use() + intake_.gets_under_way() > 0 && MonotonicNow() < give_up) {
       if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(10));
     }
   }
@@ -261,7 +266,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
                                 .peer = *peer,
                                 .session = RandomId()};
     if (const auto replaced = connections_.Open(connection)) Release(*replaced);
-    if (!request.sample_key.empty()) reply.not_mapped = WhyNotMapped(*peer, request);
+    if (!request.sample_key.empty()) {
+      reply.not_mapped = intake_.WhyNotMapped(*peer, std::as_bytes(std::span(request.sample_key)),
+                                              request.sample_bytes);
+    }
     reply.accepted = true;
     reply.view = shard_.view().value();
     reply.session = connection.session;
@@ -281,11 +289,6 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     }
   }
 
-  std::string WhyNotMapped(net::PeerId peer, const wire::ConnectRequestT& request) const {
-    const std::string key(request.sample_key.begin(), request.sample_key.end());
-    return std::string(gradients_.TrySample(peer, key, request.sample_bytes).message());
-  }
-
   void CloseExpired() {
     if (!connections_.any_fenced()) return;
     for (const Connection& connection : connections_.TakeExpired(MonotonicNow())) {
@@ -301,81 +304,45 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
 
   void Release(const Connection& connection) {
     transport_->Disconnect(connection.peer);
-    gradients_.Forget(connection.session);
+    intake_.Forget(connection.session);
   }
 
   void MapGradients() {
-    const auto ended = gradients_.Work();
-    if (!ended.has_value()) return;
-    const Connection* connection = connections_.OfSession(ended->session);
+    const auto answer = intake_.Work();
+    if (!answer.has_value()) return;
+    const Connection* connection = connections_.OfSession(answer->session());
     if (connection == nullptr) return;
-    const bool mapped = ended->status.ok();
-    if (!mapped) {
-      // Not a warning: it may just have gone. One that is there gives one.
-      LogInfo("cannot map the gradients of worker ", connection->worker.value(),
-              ", if it is still there its pushes come by message: ", ended->status.message());
-    }
-    SendHeader(
-        connection->worker, wire::MessageType::MemoryMapped,
-        wire::MemoryMapped(ended->session, ended->memory,
-                           mapped ? wire::MapOutcome::Mapped : wire::MapOutcome::Refused, 0, 0, 0));
+    SendHeader(connection->worker, wire::MessageType::MemoryMapped, *answer);
   }
 
   // --- net::TransportEvents
   void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override {
     switch (static_cast<wire::MessageType>(type)) {
       case wire::MessageType::PushBlock:
-        Dispatch<wire::PushBlock>(header, [&](WorkerIndex worker, const wire::PushBlock& push) {
-          OnPush(worker, push, payload);
+        Dispatch<wire::PushBlock>(header, [&](const Connection& from, const wire::PushBlock& push) {
+          intake_.OnPush(from, push, payload);
         });
         return;
       case wire::MessageType::ExportMemory:
         Dispatch<wire::ExportMemory>(header,
-                                     [&](WorkerIndex worker, const wire::ExportMemory& memory) {
-                                       OnExport(worker, memory, payload);
+                                     [&](const Connection& from, const wire::ExportMemory& memory) {
+                                       intake_.OnExport(from, memory, payload);
                                      });
         return;
       case wire::MessageType::PullRequest:
-        Dispatch<wire::PullRequest>(header, [&](WorkerIndex worker, const wire::PullRequest& pull) {
-          shard_.OnPull(worker, pull);
-        });
+        Dispatch<wire::PullRequest>(header,
+                                    [&](const Connection& from, const wire::PullRequest& pull) {
+                                      shard_.OnPull(from.worker, pull);
+                                    });
         return;
       case wire::MessageType::TicketRequest:
-        Dispatch<wire::TicketRequest>(header,
-                                      [&](WorkerIndex worker, const wire::TicketRequest& request) {
-                                        shard_.OnTicket(worker, request);
-                                      });
+        Dispatch<wire::TicketRequest>(
+            header, [&](const Connection& from, const wire::TicketRequest& request) {
+              shard_.OnTicket(from.worker, request);
+            });
         return;
       default:
         LogDebug("dropped a message of type ", type, ": no worker sends such");
-    }
-  }
-
-  void OnPush(WorkerIndex worker, const wire::PushBlock& push, ByteSpan payload) {
-    if (push.source() == static_cast<std::uint8_t>(wire::PushSource::Payload)) {
-      return shard_.OnPush(worker, push, payload);
-    }
-    if (push.source() != static_cast<std::uint8_t>(wire::PushSource::Memory)) {
-      return RefusePush(worker, push, "a push from no source that there is");
-    }
-    // Of a block that does not exist, nothing: the shard says what it thinks of it.
-    const bool exists = push.block() < layout_.blocks().size();
-    const auto bytes = exists ? layout_.block(BlockId(push.block())).bytes() : 0;
-    const auto gradient = gradients_.Find(push.session(), payload, static_cast<std::size_t>(bytes));
-    if (gradient.wrong != nullptr) return RefusePush(worker, push, gradient.wrong);
-    shard_.OnPush(worker, push, gradient.bytes);
-  }
-
-  void RefusePush(WorkerIndex worker, const wire::PushBlock& push, const char* what) {
-    SendPushAck(worker, wire::PushAck(push.session(), push.sequence(), 0, shard_.view().value(),
-                                      push.block(), wire::Code::Invalid, 0, 0, 0));
-    CloseWorker(worker, what);
-  }
-
-  void OnExport(WorkerIndex worker, const wire::ExportMemory& memory, ByteSpan key) {
-    const net::PeerId peer = connections_.OfSession(memory.session())->peer;
-    if (const char* what = gradients_.Announce(peer, memory, key)) {
-      CloseWorker(worker, absl::StrCat("it announced ", what));
     }
   }
 
@@ -387,9 +354,23 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     if (!header.has_value()) return;
     const Connection* connection = connections_.OfSession(header->session());
     if (connection == nullptr) return DropWithoutSession(header->session());
-    if (std::ranges::count(closing_, connection->session) > 0) return;
-    handling_ = connection->session;
-    handler(connection->worker, *header);
+    if (Enter(connection->session)) handler(*connection, *header);
+  }
+
+  // --- PushIntake::Sessions
+  bool Enter(std::uint64_t session) override {
+    if (connections_.OfSession(session) == nullptr) return false;
+    if (std::ranges::count(closing_, session) > 0) return false;
+    handling_ = session;
+    return true;
+  }
+  void CloseLiar(std::uint64_t session, absl::string_view what) override {
+    CloseSession(connections_.OfSession(session)->worker, session, what);
+  }
+  void CloseLost(std::uint64_t session, absl::string_view what) override {
+    LogInfo("closed the connection of worker ", connections_.OfSession(session)->worker.value(),
+            ": ", what);
+    closing_.push_back(session);
   }
 
   // Late ones of closed connections are no strangers'. Nobody gets an answer: there is no address
@@ -410,6 +391,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
     }
     const SendSlab::Entry sent = sends_.Take(token);
     shard_.OnBlockSent(sent.worker, sent.pin);
+  }
+
+  void OnGot(net::GetToken token, const absl::Status& status) override {
+    intake_.OnGot(token, status);
   }
 
   void OnPeerDown(net::PeerId peer, const absl::Status& why) override {
@@ -526,10 +511,10 @@ class ServerImpl final : public Server, public ShardOutput, public net::Transpor
   // Of the owner thread.
   Admission admission_;  // its RefusalOf is anybody's
   Connections connections_;
-  MappedGradients gradients_;
   std::vector<int> answers_under_way_;  // by worker
   SendSlab sends_;
   Shard shard_;
+  PushIntake intake_;
   std::vector<SendSlab::Entry> orphans_;
   std::vector<std::uint64_t> closing_;  // sessions
   std::uint64_t handling_ = 0;          // the session whose message is being handled

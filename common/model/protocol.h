@@ -8,9 +8,9 @@
 namespace weir {
 
 /// Bumped with every change of a schema's meaning; peers with another one are refused.
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 
-/// Of the buffers that a worker pushes from, a ps keeps so many mapped: the last ones.
+/// Of the buffers that a worker pushes from, a ps keeps so many mapped, or open: the last ones.
 inline constexpr std::size_t kBuffersKeptMapped = 4;
 
 /// Whether two UCX versions ("1.13.1") have the same major.minor. Others must not meet: UCX's wire

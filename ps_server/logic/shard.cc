@@ -13,11 +13,11 @@ namespace {
 
 // What no correct worker with the same layout sends; null where nothing is wrong.
 const char* Malformed(const Layout& layout, const BlockStore& store, std::size_t blocks_here,
-                      const wire::PushBlock& header, ByteSpan payload) {
+                      const wire::PushBlock& header, std::size_t payload_bytes) {
   const BlockId block(header.block());
   if (block.value() >= layout.blocks().size()) return "a push of a block that does not exist";
   if (!store.owns(block)) return "a push of a block of another shard";
-  if (payload.size() != static_cast<std::size_t>(layout.block(block).bytes())) {
+  if (payload_bytes != static_cast<std::size_t>(layout.block(block).bytes())) {
     return "a push whose payload is not of its block's size";
   }
   if (header.sequence() == 0) return "a push with sequence 0";
@@ -130,50 +130,78 @@ void Shard::RefusePush(WorkerIndex to, const wire::PushBlock& header, wire::Code
   AnswerPush(to, header, code, false);
 }
 
+void Shard::AnswerBusy(WorkerIndex to, const wire::PushBlock& header) {
+  RefusePush(to, header, wire::Code::Busy);
+}
+
+void Shard::RefuseLie(WorkerIndex to, const wire::PushBlock& header, absl::string_view what) {
+  RefusePush(to, header, wire::Code::Invalid);
+  output_.CloseWorker(to, what);
+}
+
 void Shard::OnPush(WorkerIndex index, const wire::PushBlock& header, ByteSpan payload) {
+  if (IsToBeApplied(index, header, payload.size())) Apply(index, header, payload);
+}
+
+bool Shard::WantsGradient(WorkerIndex index, const wire::PushBlock& header) {
+  const bool exists = header.block() < layout_.blocks().size();
+  const std::int64_t bytes = exists ? layout_.block(BlockId(header.block())).bytes() : 0;
+  return IsToBeApplied(index, header, static_cast<std::size_t>(bytes));
+}
+
+bool Shard::IsToBeApplied(WorkerIndex index, const wire::PushBlock& header,
+                          std::size_t payload_bytes) {
   Worker* worker = FindWorker(index, header.worker(), "push");
-  if (worker == nullptr) return;
-  if (const char* what = Malformed(layout_, store_, blocks().size(), header, payload)) {
-    RefusePush(index, header, wire::Code::Invalid);
-    output_.CloseWorker(index, what);
-    return;
+  if (worker == nullptr) return false;
+  if (const char* what = Malformed(layout_, store_, blocks().size(), header, payload_bytes)) {
+    RefuseLie(index, header, what);
+    return false;
   }
   switch (StandingOf(*worker, Incarnation(header.incarnation()), ViewNumber(header.view()))) {
     case Standing::kStaleView:
-      return RefusePush(index, header, wire::Code::StaleView);
+      RefusePush(index, header, wire::Code::StaleView);
+      return false;
     case Standing::kFenced:
-      return RefusePush(index, header, wire::Code::Fenced);
+      RefusePush(index, header, wire::Code::Fenced);
+      return false;
     case Standing::kWelcome:
-      return Apply(index, header, payload);
+      return IsNews(index, header);
   }
+  return false;
+}
+
+bool Shard::IsNews(WorkerIndex index, const wire::PushBlock& header) {
+  const Worker& worker = *workers_[index.value()];
+  const BlockId block(header.block());
+  const Sequence sequence(header.sequence());
+  if (sequence <= worker.applied[store_.position(block)]) {
+    counters_.duplicates.fetch_add(1, std::memory_order_relaxed);
+    AnswerPush(index, header, wire::Code::Ok, true);
+    return false;
+  }
+  // Of a push that its worker gave up: neither applied nor called applied.
+  if (sequence < worker.push) return false;
+  if (sequence == worker.push && header.blocks_here() != worker.push_blocks) {
+    RefuseLie(index, header, "a push that changed its number of blocks on this shard");
+    return false;
+  }
+  if (header.codec() != 0 || header.base_version() > store_.version(block).value()) {
+    RefusePush(index, header, wire::Code::Invalid);
+    return false;
+  }
+  return true;
 }
 
 void Shard::Apply(WorkerIndex index, const wire::PushBlock& header, ByteSpan payload) {
-  Worker& worker = *workers_[index.value()];
   const BlockId block(header.block());
-  const std::size_t position = store_.position(block);
-  const Sequence sequence(header.sequence());
-  if (sequence <= worker.applied[position]) {
-    counters_.duplicates.fetch_add(1, std::memory_order_relaxed);
-    return AnswerPush(index, header, wire::Code::Ok, true);
-  }
-  // Of a push that its worker gave up: neither applied nor called applied.
-  if (sequence < worker.push) return;
-  if (sequence == worker.push && header.blocks_here() != worker.push_blocks) {
-    RefusePush(index, header, wire::Code::Invalid);
-    return output_.CloseWorker(index, "a push that changed its number of blocks on this shard");
-  }
   const Version before = store_.version(block);
-  if (header.codec() != 0 || header.base_version() > before.value()) {
-    return RefusePush(index, header, wire::Code::Invalid);
-  }
   const auto update = store_.BeginUpdate(block);
   if (!update) return RefusePush(index, header, wire::Code::Busy);
   RacyWrite(update->to, [&](std::span<float> to) {
     ApplySgd(update->from, to, payload, options_.learning_rate);
   });
   store_.CommitUpdate(block);
-  worker.applied[position] = sequence;
+  workers_[index.value()]->applied[store_.position(block)] = Sequence(header.sequence());
   CountApplied(index, header, before);
   AnswerPush(index, header, wire::Code::Ok, false);
 }

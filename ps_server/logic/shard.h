@@ -81,6 +81,14 @@ class Shard {
 
   // Messages of `worker`, as its connection says; the header's own claim is checked against it.
   void OnPush(WorkerIndex worker, const wire::PushBlock& header, ByteSpan payload);
+  /// Of a push whose gradient is yet to be fetched: whether to fetch it and call OnPush. If not,
+  /// the push was answered or dropped, as OnPush would have done. By the time of OnPush the answer
+  /// may be another one.
+  bool WantsGradient(WorkerIndex worker, const wire::PushBlock& header);
+  /// A push whose gradient cannot be fetched now: it is to come again.
+  void AnswerBusy(WorkerIndex worker, const wire::PushBlock& header);
+  /// A push that no correct worker sends, for the reason `what`: Invalid, and closed.
+  void RefuseLie(WorkerIndex worker, const wire::PushBlock& header, absl::string_view what);
   void OnPull(WorkerIndex worker, const wire::PullRequest& header);
   void OnTicket(WorkerIndex worker, const wire::TicketRequest& header);
 
@@ -115,6 +123,8 @@ class Shard {
 
   void AnswerPush(WorkerIndex to, const wire::PushBlock& header, wire::Code code, bool duplicate);
   void RefusePush(WorkerIndex to, const wire::PushBlock& header, wire::Code code);
+  bool IsToBeApplied(WorkerIndex index, const wire::PushBlock& header, std::size_t payload_bytes);
+  bool IsNews(WorkerIndex index, const wire::PushBlock& header);
   void Apply(WorkerIndex index, const wire::PushBlock& header, ByteSpan payload);
   void CountApplied(WorkerIndex index, const wire::PushBlock& header, Version before);
 

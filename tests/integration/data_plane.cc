@@ -99,9 +99,15 @@ DataPlane::DataPlane(Layout layout, DataPlaneOptions options)
     server.ucx_version = UcxVersionOf(options_.fabric);
     server.notify_steps = options_.notify_steps;
     const ps::BlockLoader zeros = [](const Block&, std::span<float>) { return absl::OkStatus(); };
+    const auto create_transport = [this] {
+      std::unique_ptr<net::Transport> transport = CreateTransport();
+      if (options_.held_gets != nullptr) {
+        transport = std::make_unique<HoldingTransport>(std::move(transport), options_.held_gets);
+      }
+      return transport;
+    };
     servers_.push_back(OrDie(ps::CreateThreadedServer(
-        layout_, s, server, [this] { return CreateTransport(); },
-        options_.loader ? options_.loader : zeros,
+        layout_, s, server, create_transport, options_.loader ? options_.loader : zeros,
         [this](wire::MemberBodyUnion body) { Report(std::move(body)); })));
   }
 }

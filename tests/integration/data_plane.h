@@ -18,6 +18,7 @@
 #include "common/net/loopback.h"
 #include "common/net/transport.h"
 #include "ps_server/server.h"
+#include "tests/integration/held_gets.h"
 #include "worker/client/data_client.h"
 
 namespace weir::testing {
@@ -51,8 +52,9 @@ struct DataPlaneOptions {
   Step max_steps{1000000};
   float learning_rate = 0.1F;
   std::uint64_t notify_steps = 1;
-  ps::BlockLoader loader;          ///< zeros where there is none
-  std::function<void()> on_stats;  ///< called on a server's owner thread when it reports Stats
+  ps::BlockLoader loader;               ///< zeros where there is none
+  std::function<void()> on_stats;       ///< called on a server's owner thread when it reports Stats
+  std::shared_ptr<HeldGets> held_gets;  ///< of the servers; may be null
 };
 
 /// The parameter servers of one job in this process, wired as runtime/ps_role.cc wires them, but

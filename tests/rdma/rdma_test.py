@@ -1,6 +1,7 @@
 """Real processes over an RDMA device: run in the machine of scripts/rdma-vm, which is emulated, so that limits are generous."""
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +40,26 @@ class RdmaTest(harness.ClusterTest):
             roles[name].wait_for_line(r" [EW] worker \d: .*\bps 1\b", max(0.1, killed + 2 - time.monotonic()))
         print(f"the workers knew of a killed ps after {time.monotonic() - killed:.1f} s (emulated)")
         self.assert_exit([r for r in roles.values() if r is not roles["ps 1"]], 4, LEASE + 20)
+
+    def test_killed_worker_leaves_the_other_alone(self):
+        # Most of a step here is a ps's reading of gradients: the killed one's are being read, mostly, and then not.
+        spec = harness.cluster_of(1, 2)
+        roles = self.start_cluster(spec, *self.flags(max_steps=1000000, batch_size=2, lease=LEASE, end_linger=5, transport="rdma"))
+        for name in ("worker 0", "worker 1"):
+            roles[name].wait_for_line(r"step \d+ loss", 120)
+        roles["worker 1"].signal(signal.SIGKILL)
+        killed = time.monotonic()
+        # It trains on at once, and still when the device has given up on the other (8 s).
+        for after in (0, 10):
+            seen = len(self.lines_of_steps(roles["worker 0"]))
+            harness.wait_for(lambda: time.monotonic() > killed + after and len(self.lines_of_steps(roles["worker 0"])) > seen, after + 20,
+                             "worker 0 trains on")
+        roles["chief 0"].signal(signal.SIGTERM)
+        self.assert_exit([r for r in roles.values() if r is not roles["worker 1"]], 0, 60)
+
+    @staticmethod
+    def lines_of_steps(role):
+        return re.findall(r"step \d+ loss", role.text())
 
     def test_a_link_that_goes_down_and_up_costs_time_only(self):
         bench = self.start("bench", "bench", "latency", "--transport", "rdma", "--sizes", "4k", "--iters", "300")

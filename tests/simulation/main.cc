@@ -65,7 +65,7 @@ struct Totals {
 };
 
 // A simulation in which these never come about proves little, whatever the checker says.
-constexpr std::array<const char*, 55> kMustOccur = {
+constexpr std::array<const char*, 61> kMustOccur = {
     // the data path
     "push Ok", "push duplicate", "push Busy", "push StaleView", "push Fenced", "pull Busy",
     "pull StaleView", "pull Fenced", "ticket Granted", "ticket Finished", "ticket Released",
@@ -73,6 +73,8 @@ constexpr std::array<const char*, 55> kMustOccur = {
     "worker fenced", "worker's connection broke", "step by tensor", "early gradient",
     "pulled again", "interrupt", "mapped read", "mapped read declined",
     "mapped read of a frozen ps", "mapped read of a dead ps", "push from memory",
+    "gradient fetched", "gradient not fetched", "fetch for nobody", "fetch waits",
+    "fetch beyond credits", "fetch from a frozen worker",
     // the job
     "join Accepted", "join NotYet", "join Ended", "join's answer lost", "lease expired",
     "session closed", "member missed its chief", "chief held up", "second chief refused",

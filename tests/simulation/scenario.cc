@@ -13,7 +13,7 @@ namespace {
 using chief::MemberId;
 using chief::Phase;
 
-constexpr std::array<std::pair<const char*, Plant>, 22> kPlants = {{
+constexpr std::array<std::pair<const char*, Plant>, 25> kPlants = {{
     {"reapply-repeats", Plant::kReapplyRepeats},
     {"acknowledge-lost", Plant::kAcknowledgeLost},
     {"push-read-late", Plant::kPushReadLate},
@@ -24,6 +24,9 @@ constexpr std::array<std::pair<const char*, Plant>, 22> kPlants = {{
     {"gradient-early", Plant::kGradientEarly},
     {"read-torn", Plant::kReadTorn},
     {"read-stale-view", Plant::kReadStaleView},
+    {"half-fetched", Plant::kHalfFetched},
+    {"fetch-failed", Plant::kFetchFailed},
+    {"landing-reused", Plant::kLandingReused},
     {"deaf-members", Plant::kDeafMembers},
     {"exit-zero", Plant::kExitZero},
     {"done-before-written", Plant::kDoneBeforeWritten},
@@ -90,6 +93,17 @@ void AddFaultsOfAStop(Random& random, Scenario& s) {
   then.phase = random.Chance(0.5) ? Phase::kStopping : Phase::kSettling;
   then.after = absl::ZeroDuration();
   s.faults.push_back(then);
+}
+
+// A worker dies or freezes while others read its memory.
+void AddFaultOfAFarWorker(Random& random, Scenario& s) {
+  Fault fault = MakeFault(random, s);
+  fault.task = {wire::Role::Worker, static_cast<std::uint32_t>(random.Int(0, s.workers - 1))};
+  fault.kind = random.Chance(0.5) ? FaultKind::kKill : FaultKind::kFreeze;
+  fault.phase = Phase::kTraining;
+  fault.after = random.Upto(absl::Milliseconds(300));
+  fault.restarts_after = random.Upto(absl::Seconds(2));
+  s.faults.push_back(fault);
 }
 
 void AddFaults(Random& random, Scenario& s) {
@@ -169,6 +183,15 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   if (random.Chance(0.6)) s.by_tensor = random.Chance(0.5) ? 1 : random.Unit();
   s.compute = random.Upto(random.Chance(0.5) ? s.delay : 10 * s.delay);
   if (random.Chance(0.6)) s.mapped = random.Chance(0.5) ? 1 : random.Unit();
+  if (random.Chance(0.8)) s.far = random.Chance(0.5) ? 1 : random.Unit();
+  s.fetch = random.Chance(0.5) ? 10 * s.delay : absl::Milliseconds(random.Int(10, 200));
+  if (random.Chance(0.5)) s.fetch_stalls = random.Unit() * 0.2;
+  if (s.far > 0 && random.Chance(0.4)) AddFaultOfAFarWorker(random, s);
+  if (plant == Plant::kFetchFailed || plant == Plant::kLandingReused) {
+    // What these spoil is rare.
+    s.mapped = 0, s.far = 1, s.fetch_stalls = 0.5;
+    for (int i = 0; i < 3; ++i) AddFaultOfAFarWorker(random, s);
+  }
   s.ps_threads = random.Chance(0.3) ? random.Int(2, 3) : 1;
   s.rdma = random.Chance(0.5);
   if (s.rdma && random.Chance(0.5)) s.first_ps_has_rdma_for = random.Upto(absl::Milliseconds(400));
@@ -184,7 +207,8 @@ std::string Scenario::Describe() const {
       absl::FormatDuration(slow_delay), ", lease ", absl::FormatDuration(lease), ", save every ",
       save_checkpoints_steps, " steps and ", absl::FormatDuration(save_checkpoints_secs), ", keep ",
       keep_checkpoint_max, ", by tensor ", by_tensor, ", compute ", absl::FormatDuration(compute),
-      ", mapped ", mapped, restart_each ? ", restarted one by one" : ", restarted as a whole");
+      ", mapped ", mapped, ", far ", far, ", fetch ", absl::FormatDuration(fetch), ", stalls ",
+      fetch_stalls, restart_each ? ", restarted one by one" : ", restarted as a whole");
   if (rdma) {
     absl::StrAppend(&text, ", RDMA, of the first ps for ",
                     absl::FormatDuration(first_ps_has_rdma_for));

@@ -26,6 +26,9 @@ enum class Plant {
   kGradientEarly,     ///< the client is told that a gradient is ready before it is made
   kReadTorn,          ///< half of a block that is read from memory is from before
   kReadStaleView,     ///< memory is read whatever the view of its shard
+  kHalfFetched,       ///< a gradient that is read from afar is applied before all of it is there
+  kFetchFailed,       ///< one that could not be read is applied all the same
+  kLandingReused,     ///< where one lands another may, before the device has let go of it
   // Of the job.
   kDeafMembers,        ///< nobody listens to End, nor watches the chief
   kExitZero,           ///< whoever loses the chief exits with 0
@@ -110,6 +113,10 @@ struct Scenario {
   double release_early = 0;
   /// Chance of a worker to be on the host of its ps: it reads their memory, and they its.
   double mapped = 0;
+  /// Chance of a worker that is on none to have its gradients read from afar by its ps.
+  double far = 0;
+  absl::Duration fetch;       ///< what that takes, at most, for each block
+  double fetch_stalls = 0;    ///< chance of one to take seconds: the link was down
   bool wait_for_view = true;  ///< workers start with a view, not before
   /// Whether the ps and workers, each on a host of its own, can move weights by RDMA; what starts
   /// on the first ps's host after a while cannot.

@@ -46,7 +46,9 @@ SimShard::SimShard(SimCluster& cluster, ShardIndex index, ProcessId process, Rep
                   .ucx_version = "",
                   .layout_fingerprint = cluster.layout().fingerprint(),
                   .max_workers = cluster.scenario().workers}),
-      connections_(cluster.scenario().workers) {
+      connections_(cluster.scenario().workers),
+      fetches_(kLandingPlaces, cluster.scenario().push_credits),
+      landing_(std::make_shared<std::vector<std::vector<float>>>(kLandingPlaces)) {
   for (BlockId block : cluster.layout().blocks_of(index)) {
     const std::span<float> values = store_.InitialValues(block);
     std::ranges::copy(cluster.first(block), values.begin());
@@ -118,6 +120,8 @@ std::optional<SimMapping> SimShard::Map() const {
 }
 
 void SimShard::Close(const ps::Connection& connection) {
+  if (cluster_.scenario().plant == Plant::kLandingReused) GiveBackPlacesOf(connection.session);
+  fetches_.Forget(connection.session);
   const Life who{connection.worker, connection.incarnation};
   const ProcessId process = cluster_.ProcessOf(who);
   if (process == kNoProcess) return;

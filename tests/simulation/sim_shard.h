@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/arena/arena_reader.h"
@@ -12,6 +14,7 @@
 #include "ps_server/logic/admission.h"
 #include "ps_server/logic/block_store.h"
 #include "ps_server/logic/connections.h"
+#include "ps_server/logic/push_fetches.h"
 #include "ps_server/logic/shard.h"
 #include "ps_server/logic/shard_counters.h"
 #include "schemas/chief_generated.h"
@@ -41,6 +44,9 @@ class SimShard final : private ps::ShardOutput {
   void OnView(ViewNumber view, const std::vector<Life>& live);
   wire::ConnectReplyT Connect(const wire::ConnectRequestT& request);
   void OnPush(const wire::PushBlock& header, const std::vector<std::byte>& payload);
+  /// A push that names its gradient, which is read from afar, while its worker does what it likes.
+  void OnPushToFetch(const wire::PushBlock& header,
+                     const std::shared_ptr<std::vector<float>>& gradient);
   void OnPull(const wire::PullRequest& header);
   void OnTicket(const wire::TicketRequest& header);
   void StopTraining() { shard_.StopTraining(); }
@@ -72,6 +78,13 @@ class SimShard final : private ps::ShardOutput {
   void Close(const ps::Connection& connection);
   void CheckSpares();
 
+  // sim_shard_fetches.cc
+  struct Fetching;
+  void StartFetches();
+  void StartFetch(std::size_t place);
+  void FetchEnded(const Fetching& fetching);
+  void GiveBackPlacesOf(std::uint64_t session);
+
   struct Cut {
     std::uint32_t id = 0;
     Step step;
@@ -97,6 +110,14 @@ class SimShard final : private ps::ShardOutput {
   ps::Admission admission_;
   ps::Connections connections_;
   std::map<WorkerIndex, int> blocks_being_sent_;
+  // Few places to land in, so that pushes wait for one.
+  static constexpr std::size_t kLandingPlaces = ps::PushFetches::kPlacesOfOne + 1;
+  ps::PushFetches fetches_;
+  // By place: what a device writes into, whether this process lives or not.
+  const std::shared_ptr<std::vector<std::vector<float>>> landing_;
+  std::array<std::shared_ptr<Fetching>, kLandingPlaces> under_way_;
+  // Memory of workers, by session and block.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::shared_ptr<std::vector<float>>> exported_;
   struct CutRequest {
     std::uint32_t id = 0;
     Step step;

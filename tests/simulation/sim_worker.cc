@@ -19,6 +19,8 @@ namespace {
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 // Far beyond what any number of losses takes: an operation that reaches it is stuck.
 constexpr absl::Duration kPatience = absl::Minutes(20);
+// As ClientEngine's: smaller blocks travel with their push.
+constexpr std::size_t kLeastElementsToRead = 5;
 // A question for a step is made anew after this; nothing else ends by it.
 constexpr absl::Duration kTicketPatience = absl::Milliseconds(200);
 
@@ -38,7 +40,7 @@ wire::PushAck AckOf(const wire::PushBlock& h) {
 
 SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
                      const std::vector<ShardLink>& links,
-                     const std::vector<std::optional<SimMapping>>& mappings,
+                     const std::vector<std::optional<SimMapping>>& mappings, bool far,
                      std::function<void(absl::Status)> ended)
     : cluster_(cluster),
       life_(life),
@@ -51,6 +53,7 @@ SimWorker::SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
               .busy_backoff = absl::Milliseconds(2)},
              *this),
       mappings_(mappings),
+      far_(far),
       read_before_(cluster.layout().blocks().size()),
       weights_(cluster.layout().blocks().size()),
       pushes_being_read_(static_cast<std::size_t>(cluster.layout().shards())) {
@@ -367,6 +370,9 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
   SimCluster* const cluster = &cluster_;
   const std::shared_ptr<std::vector<float>> mapped =
       PushesFromMemory(to) ? gradients_[block.value()] : nullptr;
+  const std::shared_ptr<std::vector<float>> far =
+      far_ && gradients_[block.value()]->size() >= kLeastElementsToRead ? gradients_[block.value()]
+                                                                        : nullptr;
   const auto check = [block, header](SimWorker& worker) {
     if (worker.GradientIsWhole(block, Sequence(header.sequence()))) return;
     worker.cluster_.Record(
@@ -402,9 +408,12 @@ void SimWorker::SendPush(ShardIndex to, const wire::PushBlock& header) {
                                  worker->Proceed();
                                },
                            .deliver =
-                               [cluster, to, header, bytes, plant, mapped](bool repeated) {
+                               [cluster, to, header, bytes, plant, mapped, far](bool repeated) {
                                  const bool remap = repeated && plant == Plant::kReapplyRepeats;
                                  const wire::PushBlock arrived = remap ? Remapped(header) : header;
+                                 if (far != nullptr) {
+                                   return cluster->shard(to).OnPushToFetch(arrived, far);
+                                 }
                                  if (mapped != nullptr) {
                                    // Only now, and whoever lives by then.
                                    cluster->Count("push from memory");

@@ -25,11 +25,12 @@ class SimCluster;
 class SimWorker final : private ClientOutput {
  public:
   /// `links` are its accepted connections, by shard, and `mappings` the memory that it has mapped
-  /// there; who has any is mapped by its shards, too. `ended` is called once, from the scheduler,
+  /// there; who has any is mapped by its shards, too. Of one who is `far` the shards read gradients
+  /// from afar. `ended` is called once, from the scheduler,
   /// when it takes no more steps: with an error, or well.
   SimWorker(SimCluster& cluster, const Life& life, ProcessId process,
             const std::vector<ShardLink>& links,
-            const std::vector<std::optional<SimMapping>>& mappings,
+            const std::vector<std::optional<SimMapping>>& mappings, bool far,
             std::function<void(absl::Status)> ended);
   ~SimWorker() override;
 
@@ -106,6 +107,7 @@ class SimWorker final : private ClientOutput {
   std::function<void(absl::Status)> ended_;  // empty once called
   ClientLogic logic_;
   const std::vector<std::optional<SimMapping>> mappings_;  // by shard
+  const bool far_;
   // By block. Shared with who has them mapped.
   std::vector<std::shared_ptr<std::vector<float>>> gradients_;
   std::vector<std::vector<float>> read_before_;  // by block; for a plant

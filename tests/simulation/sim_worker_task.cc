@@ -73,9 +73,11 @@ void SimWorkerTask::OnConnectReply(ShardIndex shard, const wire::ConnectReplyT* 
 }
 
 void SimWorkerTask::BeginTraining() {
-  if (!world_.random().Chance(world_.scenario().mapped)) mappings_.assign(links_.size(), {});
+  const bool mapped = world_.random().Chance(world_.scenario().mapped);
+  if (!mapped) mappings_.assign(links_.size(), {});
+  const bool far = !mapped && world_.random().Chance(world_.scenario().far);
   worker_ =
-      std::make_unique<SimWorker>(run(), life(), process(), links_, mappings_,
+      std::make_unique<SimWorker>(run(), life(), process(), links_, mappings_, far,
                                   [this](const absl::Status& status) { OnTrainingEnded(status); });
   run().AddWorker(life(), worker_.get());
   if (given_up_) run().EndLife(life());

@@ -18,6 +18,9 @@ constexpr absl::Duration kLongestWait = absl::Seconds(1);
 // Who was away finds answers first, and then no request due that was answered long ago. But what
 // arrives without end must not keep a deadline from being seen.
 constexpr absl::Duration kTicksMayWait = absl::Milliseconds(100);
+// Smaller blocks travel with their push where they would have to be read from afar, which takes
+// another round trip. (See docs/decisions/0020 for the measurement.)
+constexpr std::size_t kLeastBytesToRead = 16 * 1024;
 
 }  // namespace
 
@@ -32,7 +35,7 @@ ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& option
               .shard_names = options.shard_names},
              *this),
       exports_(static_cast<std::size_t>(layout.shards())),
-      mapped_gradients_(layout.blocks().size()) {}
+      gradient_places_(layout.blocks().size()) {}
 
 // First of all the transport, without what it mapped and opened: it reports the sends that are
 // still under way.
@@ -68,9 +71,11 @@ void ClientEngine::PushFrom(const ParameterBuffer& gradients) {
 }
 
 void ClientEngine::Announce(ShardIndex shard) {
-  if (!links_.maps_pushes(shard) || !exports_.BeginAnnouncement(shard, *gradients_)) return;
+  const std::optional<wire::MemoryAccess> access = links_.push_access(shard);
+  if (!access.has_value() || !exports_.BeginAnnouncement(shard, *gradients_)) return;
   const wire::ExportMemory header(links_.link(shard).session, gradients_->id(),
-                                  gradients_->memory()->bytes().size());
+                                  gradients_->memory()->bytes().size(),
+                                  static_cast<std::uint8_t>(*access), 0, 0, 0);
   const std::string& key = gradients_->memory()->remote_key();
   transport_->Send(links_.peer(shard), static_cast<std::uint8_t>(wire::MessageType::ExportMemory),
                    AsBytes(header), std::as_bytes(std::span(key)), nullptr,
@@ -92,17 +97,23 @@ void ClientEngine::SendPush(ShardIndex to, const wire::PushBlock& header) {
   const Block& block = layout_.block(BlockId(header.block()));
   constexpr auto kType = static_cast<std::uint8_t>(wire::MessageType::PushBlock);
   const net::SendToken token(block.id.value());
-  if (!exports_.IsMapped(to, *gradients_)) {
+  if (!NamesGradient(to, block)) {
     return transport_->Send(links_.peer(to), kType, AsBytes(header),
                             std::as_bytes(gradients_->block(block)), gradients_->memory().get(),
                             token);
   }
-  ++mapped_pushes_;
-  wire::PushBlock mapped = header;
-  mapped.mutate_source(static_cast<std::uint8_t>(wire::PushSource::Memory));
-  wire::MappedGradient& where = mapped_gradients_[block.id.value()];
-  where = wire::MappedGradient(gradients_->id(), gradients_->offset(block));
-  transport_->Send(links_.peer(to), kType, AsBytes(mapped), AsBytes(where), nullptr, token);
+  ++(links_.reader(to) != nullptr ? one_sided_pushes_ : mapped_pushes_);
+  wire::PushBlock naming = header;
+  naming.mutate_source(static_cast<std::uint8_t>(wire::PushSource::Memory));
+  wire::GradientPlace& place = gradient_places_[block.id.value()];
+  place = wire::GradientPlace(gradients_->id(), gradients_->offset(block));
+  transport_->Send(links_.peer(to), kType, AsBytes(naming), AsBytes(place), nullptr, token);
+}
+
+bool ClientEngine::NamesGradient(ShardIndex to, const Block& block) const {
+  if (!exports_.IsKnown(to, *gradients_)) return false;
+  return links_.reader(to) == nullptr ||
+         static_cast<std::size_t>(block.bytes()) >= kLeastBytesToRead;
 }
 
 void ClientEngine::SendPull(ShardIndex to, const wire::PullRequest& header) {

@@ -37,8 +37,15 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
 
   ClientLogic& logic() { return logic_; }
   const ClientLogic& logic() const { return logic_; }
-  /// Where pushes are sent from. Shards that map memory of this client are told of it.
+  /// Where pushes are sent from. Shards that map memory of this client, or read it from afar, are
+  /// told of it.
   void PushFrom(const ParameterBuffer& gradients);
+  /// The push under way has failed: a shard may read its gradients yet, from afar. They are kept
+  /// until no connection is left to read them over, whatever their owner does with the buffer.
+  /// Only the first time: nothing is sent after that.
+  void QuarantineGradients() {
+    if (quarantined_ == nullptr) quarantined_ = gradients_->memory();
+  }
   /// Where what is pulled goes; null: nobody wants it. Returns once nothing is read into the former
   /// buffer any more: at once, but for reads from afar that are under way.
   void PullInto(ParameterBuffer* weights);
@@ -58,6 +65,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   std::vector<std::pair<ShardIndex, std::string>> paths() const;
   DataClient::MappedReads mapped_reads() const { return mapped_reads_; }
   std::uint64_t mapped_pushes() const { return mapped_pushes_; }
+  std::uint64_t one_sided_pushes() const { return one_sided_pushes_; }
   DataClient::MappedReads one_sided_reads() const { return one_sided_reads_; }
   std::uint64_t strangers_messages() const { return links_.strangers_messages(); }
 
@@ -75,6 +83,8 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   bool StartRead(const MappedRead& read) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
   void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header);
+  /// Whether a push of `block` names its gradient, instead of carrying it.
+  bool NamesGradient(ShardIndex to, const Block& block) const;
   void Announce(ShardIndex shard);
   void OnMemoryMapped(ShardIndex shard, const wire::MemoryMapped& answer);
 
@@ -107,10 +117,12 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   ClientLogic logic_;
   ShardConnections links_;
   GradientExports exports_;
-  // By block: what a mapped push carries, until it was sent.
-  std::vector<wire::MappedGradient> mapped_gradients_;
+  // By block: what a push that names its gradient carries, until it was sent.
+  std::vector<wire::GradientPlace> gradient_places_;
   std::uint64_t mapped_pushes_ = 0;
+  std::uint64_t one_sided_pushes_ = 0;
   const ParameterBuffer* gradients_ = nullptr;
+  std::shared_ptr<const net::Memory> quarantined_;  // outlives transport_
   ParameterBuffer* weights_ = nullptr;
   ViewNumber seen_view_;
   DataClient::MappedReads mapped_reads_;

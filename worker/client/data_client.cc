@@ -184,6 +184,7 @@ class DataClient::Impl {
   /// more.
   absl::Status Failed(absl::Status why) {
     step_under_way_ = false;
+    engine_.QuarantineGradients();
     engine_.Abort(why);
     logic().Abort(MonotonicNow(), why);
     engine_.Quiesce();
@@ -265,6 +266,7 @@ std::uint64_t DataClient::pushes_acknowledged() const {
 }
 DataClient::MappedReads DataClient::mapped_reads() const { return impl_->engine().mapped_reads(); }
 std::uint64_t DataClient::mapped_pushes() const { return impl_->engine().mapped_pushes(); }
+std::uint64_t DataClient::one_sided_pushes() const { return impl_->engine().one_sided_pushes(); }
 DataClient::MappedReads DataClient::one_sided_reads() const {
   return impl_->engine().one_sided_reads();
 }

@@ -33,7 +33,8 @@ enum class Mapping {
   kRequired,      ///< where it does not is an error of Connect
 };
 
-/// Whether weights are read from afar, out of the memory of shards that are not mapped.
+/// Whether weights are read from afar, out of the memory of shards that are not mapped, and
+/// gradients by the shards out of that of their worker.
 enum class OneSidedReads {
   kNever,
   kRequired,  ///< a shard that cannot be read so is an error of Connect
@@ -73,8 +74,10 @@ struct DataClientOptions {
 /// may be destroyed first: no call that fails leaves one being written.
 ///
 /// Quarantine: gradients of a push that failed must not be written again, only destroyed. A shard
-/// that has them mapped and was slow may apply the push late, and would apply what is written. It
-/// holds the memory by itself, until it has closed this client's connection.
+/// that has them mapped, or reads them from afar, and was slow may apply the push late, and would
+/// apply what is written. Mapped memory the shard holds by itself, until it has closed this
+/// client's connection; memory that is read from afar this client holds, until it is destroyed and
+/// with it what it could be read over.
 class DataClient {
  public:
   /// Connects to every shard of `layout`, which is borrowed and outlives the client.
@@ -163,6 +166,8 @@ class DataClient {
   MappedReads one_sided_reads() const;
   /// Blocks that were pushed by their place in mapped memory, repetitions included.
   std::uint64_t mapped_pushes() const;
+  /// The same of those that the shards read from afar.
+  std::uint64_t one_sided_pushes() const;
   /// Messages that were dropped because they carried no session of this client (docs/security.md).
   std::uint64_t strangers_messages() const;
 

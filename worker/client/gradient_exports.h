@@ -13,27 +13,28 @@
 
 namespace weir {
 
-/// Which of this client's buffers each shard has mapped, as it said: pushes from these name the
-/// gradient instead of carrying it. Mirrors ps::MappedGradients. Allocates nothing once made.
+/// Which of this client's buffers each shard has mapped or open, as it said: pushes from these may
+/// name the gradient instead of carrying it. Mirrors ps::ExportedGradients. Allocates nothing once
+/// made.
 class GradientExports {
  public:
   GradientExports() = default;
   explicit GradientExports(std::size_t shards) : shards_(shards) {}
 
-  bool IsMapped(ShardIndex shard, const ParameterBuffer& buffer) const;
+  bool IsKnown(ShardIndex shard, const ParameterBuffer& buffer) const;
 
   /// Whether the buffer is to be announced to `shard` now: it is not known there, and nothing else
   /// is being announced. Its memory, and with it the key, is then kept until the answer.
   bool BeginAnnouncement(ShardIndex shard, const ParameterBuffer& buffer);
   /// The shard's answer. False, and no effect, if it is to no announcement of ours.
-  bool EndAnnouncement(ShardIndex shard, std::uint64_t buffer, bool mapped);
+  bool EndAnnouncement(ShardIndex shard, std::uint64_t buffer, bool known);
 
  private:
   struct Shard {
-    std::array<std::uint64_t, kBuffersKeptMapped> mapped{};  // ids of buffers; 0: none
-    std::size_t next = 0;                                    // the place that the next one takes
-    std::uint64_t announced = 0;                             // 0: none is
-    std::shared_ptr<const net::Memory> memory;               // of `announced`
+    std::array<std::uint64_t, kBuffersKeptMapped> known{};  // ids of buffers; 0: none
+    std::size_t next = 0;                                   // the place that the next one takes
+    std::uint64_t announced = 0;                            // 0: none is
+    std::shared_ptr<const net::Memory> memory;              // of `announced`
   };
   std::vector<Shard> shards_;
 };

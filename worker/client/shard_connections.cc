@@ -177,6 +177,7 @@ absl::StatusOr<ShardConnections::Connection> ShardConnections::Join(
   if (options.one_sided_reads == OneSidedReads::kRequired) {
     WEIR_ASSIGN_OR_RETURN(connection.reader, OpenReader(transport, connection.peer, shard, name,
                                                         blocks, reply, on_read));
+    connection.push_access = wire::MemoryAccess::Read;
     return connection;
   }
   if (options.mapping == Mapping::kNever) {
@@ -210,18 +211,22 @@ absl::Status ShardConnections::MapBothWays(const Layout& layout, const std::stri
   if (!reply.not_mapped.empty()) {
     return failed(absl::StrCat("this worker, at ", name, ","), reply.not_mapped);
   }
-  connection.maps_pushes = true;
+  connection.push_access = wire::MemoryAccess::Map;
   return absl::OkStatus();
 }
 
 absl::Status ShardConnections::PushByMessage(ShardIndex shard) {
   Connection& connection = shards_[shard.value()];
-  connection.maps_pushes = false;
+  const bool maps = connection.push_access == wire::MemoryAccess::Map;
+  connection.push_access.reset();
   connection.not_mapped =
-      "gradients are more memory than it could map (its log says why; look at kernel.shmmax and "
-      "kernel.shmall here, ipcs -l)";
-  return ShmNeeds(absl::FailedPreconditionError(
-      absl::StrCat("shard ", shard.value(), ": ", connection.not_mapped)));
+      maps ? "gradients are more memory than it could map (its log says why; look at kernel.shmmax "
+             "and kernel.shmall here, ipcs -l)"
+           : "it could not open this worker's gradients for reading (its log says why; look at its "
+             "locked memory, ulimit -l)";
+  const absl::Status why = absl::FailedPreconditionError(
+      absl::StrCat("shard ", shard.value(), ": ", connection.not_mapped));
+  return maps ? ShmNeeds(why) : why;
 }
 
 bool ShardConnections::StartReads() const {
@@ -278,11 +283,13 @@ std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
     absl::string_view lanes = path;
     absl::ConsumePrefix(&lanes, "message (");
     absl::ConsumeSuffix(&lanes, ")");
-    if (connection.reader != nullptr) {
-      path = absl::StrCat("rdma (messages over ", lanes, ")");
-    } else if (connection.arena.has_value()) {
-      path = connection.maps_pushes ? absl::StrCat("mapped (messages over ", lanes, ")")
-                                    : absl::StrCat("mapped pull, message push (", lanes, ")");
+    const bool pushes_from_memory = connection.push_access.has_value();
+    const char* const kind = connection.reader != nullptr   ? "rdma"
+                             : connection.arena.has_value() ? "mapped"
+                                                            : nullptr;
+    if (kind != nullptr) {
+      path = pushes_from_memory ? absl::StrCat(kind, " (messages over ", lanes, ")")
+                                : absl::StrCat(kind, " pull, message push (", lanes, ")");
     }
     if (!connection.not_mapped.empty()) {
       absl::StrAppend(&path, ", not mapped: ", connection.not_mapped);

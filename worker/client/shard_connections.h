@@ -51,9 +51,12 @@ class ShardConnections {
     const auto& arena = shards_[shard.value()].arena;
     return arena.has_value() ? &*arena : nullptr;
   }
-  /// Whether the shard is to be asked to map what is pushed to it.
-  bool maps_pushes(ShardIndex shard) const { return shards_[shard.value()].maps_pushes; }
-  /// The shard could not map what it was asked to: it is not asked again. Returns that as an error.
+  /// What the shard is to be asked to do with memory that is pushed from; nothing: pushes carry
+  /// their gradients.
+  std::optional<wire::MemoryAccess> push_access(ShardIndex shard) const {
+    return shards_[shard.value()].push_access;
+  }
+  /// The shard could not do what it was asked to: it is not asked again. Returns that as an error.
   absl::Status PushByMessage(ShardIndex shard);
   /// Reads from the shard's memory from afar; null where that is not so.
   OneSidedReader* reader(ShardIndex shard) const { return shards_[shard.value()].reader.get(); }
@@ -75,7 +78,7 @@ class ShardConnections {
     ShardLink link;
     std::unique_ptr<net::MappedMemory> memory;
     std::optional<arena::Reader> arena;  // of `memory`
-    bool maps_pushes = false;
+    std::optional<wire::MemoryAccess> push_access;
     std::string not_mapped;  // why either is not
     std::unique_ptr<OneSidedReader> reader;
   };

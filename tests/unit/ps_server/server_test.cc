@@ -181,8 +181,10 @@ class FakeWorker final : public net::TransportEvents {
                 value);
   }
   const std::string& key() const { return memory_->remote_key(); }
-  void Export(std::uint64_t name, std::uint64_t bytes, const std::string& key) {
-    Send(wire::MessageType::ExportMemory, wire::ExportMemory(session_, name, bytes),
+  void Export(std::uint64_t name, std::uint64_t bytes, const std::string& key,
+              wire::MemoryAccess access = wire::MemoryAccess::Map) {
+    Send(wire::MessageType::ExportMemory,
+         wire::ExportMemory(session_, name, bytes, static_cast<std::uint8_t>(access), 0, 0, 0),
          std::as_bytes(std::span(key)));
   }
   /// Of block 0, each time the next one.
@@ -192,8 +194,9 @@ class FakeWorker final : public net::TransportEvents {
                          static_cast<std::uint16_t>(index_), 0, static_cast<std::uint8_t>(source)),
          payload);
   }
+  ByteSpan HalfAPlace() const { return AsBytes(where_).first(sizeof(where_) - 1); }
   void PushFrom(std::uint64_t name, std::uint64_t offset) {
-    where_ = wire::MappedGradient(name, offset);
+    where_ = wire::GradientPlace(name, offset);
     Push(wire::PushSource::Memory, AsBytes(where_));
   }
   /// The codes of what its pushes were answered.
@@ -244,7 +247,7 @@ class FakeWorker final : public net::TransportEvents {
   std::size_t blocks_ = 0;
   float first_value_ = 0;
   std::uint64_t sequence_ = 0;
-  wire::MappedGradient where_;
+  wire::GradientPlace where_;
   std::vector<wire::Code> acknowledged_;
   std::vector<wire::MapOutcome> mapped_;
 };
@@ -306,10 +309,19 @@ TEST_F(ServerTest, AReplacedWorkerHearsThatItIsFenced) {
   EXPECT_EQ(replacement.CodeOfPull(2), wire::Code::Ok);
 }
 
-TEST_F(ServerTest, AppliesAGradientFromTheMemoryOfItsWorker) {
+/// Gradients in memory of workers, as it is mapped or read from afar.
+class ExportTest : public ServerTest, public ::testing::WithParamInterface<wire::MemoryAccess> {};
+
+INSTANTIATE_TEST_SUITE_P(To, ExportTest,
+                         ::testing::Values(wire::MemoryAccess::Map, wire::MemoryAccess::Read),
+                         [](const auto& info) {
+                           return std::string(wire::EnumNameMemoryAccess(info.param));
+                         });
+
+TEST_P(ExportTest, AppliesAGradientFromTheMemoryOfItsWorker) {
   server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
   FakeWorker worker(*fabric_, *server_, layout_, 0);
-  worker.Export(5, kMemoryBytes, worker.key());
+  worker.Export(5, kMemoryBytes, worker.key(), GetParam());
   worker.AwaitMoreThan(0);
   EXPECT_EQ(worker.mapped(), std::vector{wire::MapOutcome::Mapped});
   // An acknowledgement gives the memory back.
@@ -324,17 +336,17 @@ TEST_F(ServerTest, AppliesAGradientFromTheMemoryOfItsWorker) {
   EXPECT_NEAR(worker.first_value(), 0.1 * kPushes * (kPushes + 1) / 2, 1e-3);
 }
 
-TEST_F(ServerTest, MemoryThatCannotBeMappedIsNoLie) {
+TEST_P(ExportTest, MemoryThatCannotBeMappedIsNoLie) {
   server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
   FakeWorker worker(*fabric_, *server_, layout_, 0);
-  worker.Export(6, kMemoryBytes + 1, worker.key());  // it is not that long
+  worker.Export(6, kMemoryBytes + 1, worker.key(), GetParam());  // it is not that long
   worker.AwaitMoreThan(0);
   EXPECT_EQ(worker.mapped(), std::vector{wire::MapOutcome::Refused});
   EXPECT_EQ(worker.CodeOfPull(1), wire::Code::Ok);
 }
 
 // Each ends its own connection, and nobody else's.
-TEST_F(ServerTest, ALieAboutMemoryClosesTheConnectionOfWhoTellsIt) {
+TEST_P(ExportTest, ALieAboutMemoryClosesTheConnectionOfWhoTellsIt) {
   server_->OnView(ViewOf(1, {kIncarnation[0], kIncarnation[1]}));
   FakeWorker other(*fabric_, *server_, layout_, 1);
   const std::map<std::string, std::function<void(FakeWorker&)>> lies = {
@@ -344,6 +356,11 @@ TEST_F(ServerTest, ALieAboutMemoryClosesTheConnectionOfWhoTellsIt) {
       {"of far away", [](FakeWorker& w) { w.PushFrom(5, ~std::uint64_t{0} - 3); }},
       {"of nothing", [](FakeWorker& w) { w.Push(wire::PushSource::Memory, {}); }},
       {"of elsewhere", [](FakeWorker& w) { w.Push(static_cast<wire::PushSource>(2), {}); }},
+      {"of half a place", [](FakeWorker& w) { w.Push(wire::PushSource::Memory, w.HalfAPlace()); }},
+      {"of use",
+       [](FakeWorker& w) {
+         w.Export(7, kMemoryBytes, w.key(), static_cast<wire::MemoryAccess>(2));
+       }},
       {"of size", [](FakeWorker& w) { w.Export(7, std::uint64_t{1} << 60, w.key()); }},
       {"of no name", [](FakeWorker& w) { w.Export(0, kMemoryBytes, w.key()); }},
       {"of old news", [](FakeWorker& w) { w.Export(5, kMemoryBytes, w.key()); }},
@@ -351,7 +368,7 @@ TEST_F(ServerTest, ALieAboutMemoryClosesTheConnectionOfWhoTellsIt) {
   for (const auto& [what, lie] : lies) {
     SCOPED_TRACE("a lie " + what);
     FakeWorker liar(*fabric_, *server_, layout_, 0);
-    liar.Export(5, kMemoryBytes, liar.key());
+    liar.Export(5, kMemoryBytes, liar.key(), GetParam());
     liar.AwaitMoreThan(0);
     ASSERT_EQ(liar.mapped(), std::vector{wire::MapOutcome::Mapped});
     lie(liar);

@@ -1,4 +1,4 @@
-#include "ps_server/mapped_gradients.h"
+#include "ps_server/exported_gradients.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,9 +19,9 @@ using ::testing::NotNull;
 constexpr std::uint64_t kSession = 17;
 constexpr std::size_t kBytes = 400;
 
-class MappedGradientsTest : public ::testing::Test {
+class ExportedGradientsTest : public ::testing::Test {
  protected:
-  MappedGradientsTest()
+  ExportedGradientsTest()
       : memory_(*worker_->Allocate(kBytes)), peer_(*ps_->Connect(worker_->address(), "worker 0")) {
     auto* bytes = memory_->bytes().data();
     for (std::size_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<std::byte>(i);
@@ -33,11 +33,13 @@ class MappedGradientsTest : public ::testing::Test {
   }
   const char* Announce(std::uint64_t name, std::uint64_t bytes, std::uint64_t session,
                        const std::string& key) {
-    return gradients_.Announce(peer_, wire::ExportMemory(session, name, bytes),
-                               std::as_bytes(std::span(key)));
+    return gradients_.Announce(
+        peer_,
+        wire::ExportMemory(session, name, bytes, static_cast<std::uint8_t>(access_), 0, 0, 0),
+        std::as_bytes(std::span(key)));
   }
   /// The end of what was announced.
-  MappedGradients::Outcome Finish() {
+  ExportedGradients::Outcome Finish() {
     while (!gradients_.idle()) {
       if (const auto outcome = gradients_.Work()) return *outcome;
     }
@@ -51,9 +53,9 @@ class MappedGradientsTest : public ::testing::Test {
     EXPECT_EQ(outcome.memory, name);
     EXPECT_EQ(outcome.status, absl::OkStatus());
   }
-  MappedGradients::Gradient Find(std::uint64_t name, std::uint64_t offset, std::size_t bytes,
-                                 std::uint64_t session = kSession) {
-    return gradients_.Find(session, AsBytes(wire::MappedGradient(name, offset)), bytes);
+  ExportedGradients::Gradient Find(std::uint64_t name, std::uint64_t offset, std::size_t bytes,
+                                   std::uint64_t session = kSession) {
+    return gradients_.Find(session, wire::GradientPlace(name, offset), bytes);
   }
 
   const Layout layout_ = MakeLayout({100}, 1);
@@ -62,21 +64,22 @@ class MappedGradientsTest : public ::testing::Test {
   const std::unique_ptr<net::Transport> worker_ = fabric_->CreateTransport();
   std::unique_ptr<net::Memory> memory_;
   const net::PeerId peer_;
-  MappedGradients gradients_{layout_, *ps_};
+  wire::MemoryAccess access_ = wire::MemoryAccess::Map;  // of what is announced
+  ExportedGradients gradients_{layout_, *ps_};
 };
 
-TEST_F(MappedGradientsTest, FindsWhatAWorkerSaysWhereverItLies) {
+TEST_F(ExportedGradientsTest, FindsWhatAWorkerSaysWhereverItLies) {
   Map(5);
   for (const auto& [offset, bytes] : {std::pair{0, 400}, {4, 396}, {396, 4}, {400, 0}, {8, 16}}) {
     const auto gradient = Find(5, static_cast<std::uint64_t>(offset), bytes);
     ASSERT_THAT(gradient.wrong, IsNull()) << offset;
     EXPECT_TRUE(std::ranges::equal(
-        gradient.bytes,
+        gradient.mapped,
         ByteSpan(memory_->bytes()).subspan(offset, static_cast<std::size_t>(bytes))));
   }
 }
 
-TEST_F(MappedGradientsTest, FindsNothingThatIsNotThere) {
+TEST_F(ExportedGradientsTest, FindsNothingThatIsNotThere) {
   Map(5);
   constexpr std::uint64_t kEnd = std::numeric_limits<std::uint64_t>::max();
   EXPECT_THAT(Find(6, 0, 4).wrong, HasSubstr("not mapped"));
@@ -91,20 +94,32 @@ TEST_F(MappedGradientsTest, FindsNothingThatIsNotThere) {
                                       {kEnd - 3, 400}}) {
     EXPECT_THAT(Find(5, offset, bytes).wrong, HasSubstr("beyond the end")) << offset;
   }
-  const std::string longer(sizeof(wire::MappedGradient) + 1, 'x');
-  for (const std::size_t length :
-       {std::size_t{0}, sizeof(wire::MappedGradient) - 1, longer.size()}) {
-    const auto payload = std::as_bytes(std::span(longer)).first(length);
-    EXPECT_THAT(gradients_.Find(kSession, payload, 4).wrong, HasSubstr("does not say")) << length;
-  }
 }
 
-TEST_F(MappedGradientsTest, IsNotFoundBeforeItsWorkerWasTold) {
+// The same of memory that is only read from afar.
+TEST_F(ExportedGradientsTest, SaysWhereToReadWhatIsNotMapped) {
+  access_ = wire::MemoryAccess::Read;
+  Map(5);
+  const auto gradient = Find(5, 4, 396);
+  ASSERT_THAT(gradient.wrong, IsNull());
+  ASSERT_THAT(gradient.remote, NotNull());
+  EXPECT_EQ(gradient.remote->size(), kBytes);
+  EXPECT_EQ(gradient.offset, 4U);
+  EXPECT_TRUE(gradient.mapped.empty());
+  EXPECT_THAT(Find(5, 2, 4).wrong, HasSubstr("an odd place"));
+  EXPECT_THAT(Find(5, 4, 400).wrong, HasSubstr("beyond the end"));
+  ASSERT_THAT(Announce(6, kBytes + 1), IsNull());
+  EXPECT_FALSE(Finish().status.ok()) << "it is shorter";
+  access_ = static_cast<wire::MemoryAccess>(2);
+  EXPECT_THAT(Announce(7), HasSubstr("for a use that there is not"));
+}
+
+TEST_F(ExportedGradientsTest, IsNotFoundBeforeItsWorkerWasTold) {
   ASSERT_THAT(Announce(5), IsNull());
   EXPECT_THAT(Find(5, 0, 4).wrong, NotNull());
 }
 
-TEST_F(MappedGradientsTest, RefusesAnnouncementsThatNoCorrectWorkerMakes) {
+TEST_F(ExportedGradientsTest, RefusesAnnouncementsThatNoCorrectWorkerMakes) {
   EXPECT_THAT(Announce(0), HasSubstr("without a name"));
   EXPECT_THAT(Announce(5, 0), HasSubstr("empty"));
   // The model's 400 bytes, and what may lie between tensors.
@@ -119,7 +134,7 @@ TEST_F(MappedGradientsTest, RefusesAnnouncementsThatNoCorrectWorkerMakes) {
 }
 
 // The key is the worker's word, too.
-TEST_F(MappedGradientsTest, SaysSoOfMemoryThatCannotBeMapped) {
+TEST_F(ExportedGradientsTest, SaysSoOfMemoryThatCannotBeMapped) {
   ASSERT_THAT(Announce(5, kBytes, kSession, "nonsense"), IsNull());
   EXPECT_FALSE(Finish().status.ok());
   ASSERT_THAT(Announce(6, kBytes + 1), IsNull());
@@ -130,7 +145,7 @@ TEST_F(MappedGradientsTest, SaysSoOfMemoryThatCannotBeMapped) {
   EXPECT_EQ(gradients_.TrySample(peer_, memory_->remote_key(), kBytes), absl::OkStatus());
 }
 
-TEST_F(MappedGradientsTest, KeepsTheLastFewOfEachSession) {
+TEST_F(ExportedGradientsTest, KeepsTheLastFewOfEachSession) {
   for (std::uint64_t name = 1; name <= kBuffersKeptMapped + 1; ++name) Map(name);
   EXPECT_THAT(Find(1, 0, 4).wrong, NotNull());
   for (std::uint64_t name = 2; name <= kBuffersKeptMapped + 1; ++name) {
@@ -141,15 +156,15 @@ TEST_F(MappedGradientsTest, KeepsTheLastFewOfEachSession) {
   EXPECT_THAT(Find(2, 0, 4).wrong, NotNull());
 }
 
-TEST_F(MappedGradientsTest, StaysReadableWithoutItsOwnerUntilTheSessionIsOver) {
+TEST_F(ExportedGradientsTest, StaysReadableWithoutItsOwnerUntilTheSessionIsOver) {
   Map(5);
   memory_.reset();
-  EXPECT_EQ(Find(5, 4, 4).bytes[0], std::byte{4});
+  EXPECT_EQ(Find(5, 4, 4).mapped[0], std::byte{4});
   gradients_.Forget(kSession);
   EXPECT_THAT(Find(5, 4, 4).wrong, NotNull());
 }
 
-TEST_F(MappedGradientsTest, ForgetsWhatIsYetToBeMapped) {
+TEST_F(ExportedGradientsTest, ForgetsWhatIsYetToBeMapped) {
   ASSERT_THAT(Announce(5), IsNull());
   gradients_.Forget(kSession);
   EXPECT_TRUE(gradients_.idle());
