@@ -286,12 +286,14 @@ TEST_F(ControlPlaneTest, AFrozenPsLosesItsLease) {
   for (Member* member : {&ps0_, &worker0_, &worker1_}) ASSERT_TRUE(member->Enter(address_).ok());
   const auto client =
       rpc::ChiefClient::Create({.address = address_, .peer = "chief", .token = "secret"});
-  ASSERT_TRUE(client->Join(RequestOf(wire::Role::Ps, 1), kPatience).ok());
+  const auto welcome = client->Join(RequestOf(wire::Role::Ps, 1), kPatience);
+  ASSERT_TRUE(welcome.ok()) << welcome.status();
   const auto frozen = client->OpenSession();
   wire::MemberMessageT first;
   first.role = wire::Role::Ps;
   first.index = 1;
   first.incarnation = 101;
+  first.rdma = welcome->rdma;
   first.body = BodyOf(wire::HeartbeatT());
   ASSERT_TRUE(frozen->Write(first));
   ExpectEnd({&ps0_, &worker0_, &worker1_}, 4, "ps 1 (host:1) was lost: it was silent");
