@@ -46,7 +46,8 @@ std::vector<FlagText> DataBenchFlagTexts(DataBench bench);
 
 /// Timed iterations at `size`: what was asked for, else as many as move 256 MiB, from 30 to 5000.
 std::uint64_t ItersOf(const DataBenchOptions& options, std::uint64_t size);
-/// Those before them, which are not timed: a tenth, or 10 where that is more, but no more than them.
+/// Those before them, which are not timed: a tenth, or 10 where that is more, but no more than
+/// them.
 std::uint64_t WarmUpOf(std::uint64_t iters);
 
 }  // namespace weir::bench
