@@ -187,8 +187,8 @@ Scenario MakeScenario(std::uint64_t seed, Plant plant) {
   s.fetch = random.Chance(0.5) ? 10 * s.delay : absl::Milliseconds(random.Int(10, 200));
   if (random.Chance(0.5)) s.fetch_stalls = random.Unit() * 0.2;
   if (s.far > 0 && random.Chance(0.4)) AddFaultOfAFarWorker(random, s);
-  if (plant == Plant::kFetchFailed || plant == Plant::kLandingReused) {
-    // What these spoil is rare.
+  if (plant == Plant::kLandingReused) {
+    // What it spoils is rare.
     s.mapped = 0, s.far = 1, s.fetch_stalls = 0.5;
     for (int i = 0; i < 3; ++i) AddFaultOfAFarWorker(random, s);
   }

@@ -72,6 +72,8 @@ void SimShard::StartFetch(std::size_t place) {
   const absl::Duration first = cluster_.network().Delay();
   const absl::Duration second =
       first + random.Upto(stalls ? kDeviceRetries : cluster_.scenario().fetch);
+  // Its worker's death alone would have it fail too seldom.
+  if (cluster_.scenario().plant == Plant::kFetchFailed) fetching->failed = random.Chance(0.05);
   processes.After(kNoProcess, first, [read] { read(0, 0.5); });
   processes.After(kNoProcess, second, [read] { read(0.5, 1); });
   const bool early = cluster_.scenario().plant == Plant::kHalfFetched;
