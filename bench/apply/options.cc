@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/common/list_flag.h"
+#include "bench/common/only_flags.h"
 #include "bench/common/sizes_flag.h"
 #include "common/base/cpu.h"
 #include "common/config/mistakes.h"
@@ -36,12 +37,8 @@ ApplyBenchOptions Defaults() { return {.sizes = {64 << 10, 1 << 20, 16 << 20, 25
 absl::StatusOr<ApplyBenchOptions> ParseApplyBench(std::span<const std::string> arguments) {
   ApplyBenchOptions options = Defaults();
   Mistakes mistakes;
-  const ParsedFlags parsed = ParseFlags(arguments, Flags(options), mistakes);
-  options.help_requested = parsed.help_requested;
+  options.help_requested = ParseOnlyFlags(arguments, Flags(options), mistakes);
   if (options.help_requested) return options;
-  for (const std::string& argument : parsed.positionals) {
-    mistakes.Add(Quoted(argument), "is no flag; only flags are taken");
-  }
   if (options.cpus.empty()) options.cpus = AllowedCpus();
   if (options.threads.empty()) {
     options.threads = options.cpus.size() > 1 ? std::vector{1, 2} : std::vector{1};

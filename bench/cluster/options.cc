@@ -1,5 +1,6 @@
 #include "bench/cluster/options.h"
 
+#include "bench/common/only_flags.h"
 #include "common/config/flag_value.h"
 #include "common/config/mistakes.h"
 
@@ -25,12 +26,8 @@ FlagTable Flags(ClusterBenchOptions& options) {
 absl::StatusOr<ClusterBenchOptions> ParseClusterBench(std::span<const std::string> arguments) {
   ClusterBenchOptions options;
   Mistakes mistakes;
-  const ParsedFlags parsed = ParseFlags(arguments, Flags(options), mistakes);
-  options.help_requested = parsed.help_requested;
+  options.help_requested = ParseOnlyFlags(arguments, Flags(options), mistakes);
   if (options.help_requested) return options;
-  for (const std::string& argument : parsed.positionals) {
-    mistakes.Add(Quoted(argument), "is no flag; only flags are taken");
-  }
   if (options.job.empty()) {
     mistakes.Add("--job", "is missing; name the job file that chief and ps were started with");
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/common/list_flag.h"
+#include "bench/common/only_flags.h"
 #include "bench/common/sizes_flag.h"
 #include "common/base/cpu.h"
 #include "common/config/choice_flags.h"
@@ -61,12 +62,8 @@ absl::StatusOr<DataBenchOptions> ParseDataBench(DataBench bench,
                                                 std::span<const std::string> arguments) {
   DataBenchOptions options = Defaults(bench);
   Mistakes mistakes;
-  const ParsedFlags parsed = ParseFlags(arguments, Flags(options), mistakes);
-  options.help_requested = parsed.help_requested;
+  options.help_requested = ParseOnlyFlags(arguments, Flags(options), mistakes);
   if (options.help_requested) return options;
-  for (const std::string& argument : parsed.positionals) {
-    mistakes.Add(Quoted(argument), "is no flag; only flags are taken");
-  }
   if (!mistakes.empty()) return mistakes.ToStatus(absl::StrCat("weir bench ", NameOf(bench)));
   if (options.cpus.empty()) options.cpus = AllowedCpus();
   return options;

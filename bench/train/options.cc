@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "bench/common/list_flag.h"
+#include "bench/common/only_flags.h"
 #include "common/base/cpu.h"
 #include "common/config/choice_flags.h"
 #include "common/config/flag_table.h"
@@ -62,23 +63,13 @@ FlagTable AloneTable(AloneOptions& options) {
   };
 }
 
-ParsedFlags ParseAll(std::span<const std::string> arguments, const FlagTable& table,
-                     Mistakes& mistakes) {
-  ParsedFlags parsed = ParseFlags(arguments, table, mistakes);
-  for (const std::string& argument : parsed.positionals) {
-    mistakes.Add(Quoted(argument), "is no flag; only flags are taken");
-  }
-  return parsed;
-}
-
 }  // namespace
 
 absl::StatusOr<TrainBenchOptions> ParseTrainBench(std::span<const std::string> arguments) {
   TrainBenchOptions options;
   Lists lists;
   Mistakes mistakes;
-  const ParsedFlags parsed = ParseAll(arguments, TrainFlags(options, lists), mistakes);
-  options.help_requested = parsed.help_requested;
+  options.help_requested = ParseOnlyFlags(arguments, TrainFlags(options, lists), mistakes);
   if (options.help_requested) return options;
   if (lists.ps.size() == 1) lists.ps.resize(lists.workers.size(), lists.ps.front());
   if (lists.ps.size() != lists.workers.size()) {
@@ -102,7 +93,7 @@ std::vector<FlagText> TrainBenchFlagTexts() {
 absl::StatusOr<AloneOptions> ParseAlone(std::span<const std::string> arguments) {
   AloneOptions options;
   Mistakes mistakes;
-  ParseAll(arguments, AloneTable(options), mistakes);
+  ParseOnlyFlags(arguments, AloneTable(options), mistakes);
   if (!mistakes.empty()) return mistakes.ToStatus("weir bench alone");
   return options;
 }
