@@ -26,7 +26,7 @@ std::string Usage(const CheckpointVerb& verb) {
   return absl::StrCat(verb.name, " ", absl::StrJoin(verb.operands, " "));
 }
 
-std::string Help() {
+std::string VerbsHelp() {
   std::string text = "usage: weir checkpoint VERB ...\n\n";
   for (const CheckpointVerb& verb : CheckpointVerbs()) {
     absl::StrAppendFormat(&text, "  %-23s %s\n", Usage(verb), verb.help);
@@ -34,16 +34,12 @@ std::string Help() {
   return absl::StrCat(text, "\n", kHelpEnd);
 }
 
-std::string Help(const CheckpointVerb& verb, const FlagTable& flags) {
+std::string VerbsHelp(const CheckpointVerb& verb, const FlagTable& flags) {
   return absl::StrCat("usage: weir checkpoint ", Usage(verb), " [FLAGS]: ", verb.help, "\n\n",
                       FlagsHelp(Describe(flags)));
 }
 
-int BadUsage(const std::string& what) {
-  return Fail(WithExitCode(absl::InvalidArgumentError(what), ExitCode::kBadUsage));
-}
-
-int Unknown(const std::string& name) {
+int UnknownVerb(const std::string& name) {
   std::vector<std::string> names;
   for (const CheckpointVerb& verb : CheckpointVerbs()) names.push_back(verb.name);
   return BadUsage(absl::StrCat("`weir checkpoint` has no ", Quoted(name), DidYouMean(name, names),
@@ -71,7 +67,7 @@ int RunVerb(const CheckpointVerb& verb, std::span<const std::string> arguments) 
   Mistakes mistakes;
   const ParsedFlags parsed = ParseFlags(arguments, flags, mistakes);
   if (parsed.help_requested) {
-    std::fputs(Help(verb, flags).c_str(), stdout);
+    std::fputs(VerbsHelp(verb, flags).c_str(), stdout);
     return 0;
   }
   if (parsed.positionals.size() != verb.operands.size()) {
@@ -90,11 +86,11 @@ int Checkpoint(std::span<const std::string> arguments) {
   if (arguments.empty()) return BadUsage("no verb; `weir checkpoint --help` lists them");
   const std::string& name = arguments[0];
   if (name == "--help" || name == "-h") {
-    std::fputs(Help().c_str(), stdout);
+    std::fputs(VerbsHelp().c_str(), stdout);
     return 0;
   }
   const auto verb = std::ranges::find(CheckpointVerbs(), name, &CheckpointVerb::name);
-  if (verb == CheckpointVerbs().end()) return Unknown(name);
+  if (verb == CheckpointVerbs().end()) return UnknownVerb(name);
   return RunVerb(*verb, arguments.subspan(1));
 }
 

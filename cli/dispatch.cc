@@ -20,7 +20,7 @@ Exit codes: 0 done; 1 failed at run time; 2 bad arguments or configuration; 3 da
 missing or corrupt; 4 a peer was lost and the job cannot go on; 130, 143 ended by a signal.
 )";
 
-int Help() {
+int PrintHelp() {
   std::string text = "weir: a parameter-server service. Usage: weir COMMAND [FLAGS]\n\n";
   for (const Command& command : Commands()) {
     absl::StrAppendFormat(&text, "  %-12s %s\n", command.name, command.summary);
@@ -29,11 +29,7 @@ int Help() {
   return 0;
 }
 
-int BadUsage(const std::string& what) {
-  return Fail(WithExitCode(absl::InvalidArgumentError(what), ExitCode::kBadUsage));
-}
-
-int Unknown(const std::string& name) {
+int UnknownCommand(const std::string& name) {
   for (const char* later : {"mode", "scale", "rebalance"}) {
     if (name == later) return BadUsage(absl::StrCat("`weir ", name, "` is not in this version"));
   }
@@ -49,12 +45,12 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return BadUsage("no command; `weir --help` lists them");
   std::string name = arguments.front();
   const auto rest = std::span(arguments).subspan(1);
-  if (name == "--help" || name == "-h" || name == "help") return Help();
+  if (name == "--help" || name == "-h" || name == "help") return PrintHelp();
   if (name == "--version") name = "version";
   if (name == "member") return Member();
   if (name == "generate") return Generate(rest);
   const auto found = std::ranges::find(Commands(), name, &Command::name);
-  return found == Commands().end() ? Unknown(name) : found->run(rest);
+  return found == Commands().end() ? UnknownCommand(name) : found->run(rest);
 }
 
 }  // namespace weir::cli

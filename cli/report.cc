@@ -54,6 +54,10 @@ std::string ErrorPage(absl::string_view message) {
 
 int Fail(const absl::Status& status) { return Print(status, ErrorPage(status.message())); }
 
+int BadUsage(const std::string& what) {
+  return Fail(WithExitCode(absl::InvalidArgumentError(what), ExitCode::kBadUsage));
+}
+
 int FailInFull(const absl::Status& status) {
   return Print(status, absl::StrCat("weir: ", status.message(), "\n"));
 }

@@ -22,7 +22,8 @@
 namespace weir {
 namespace {
 
-std::vector<std::string> Environment(const MemberAssignment& assignment, const std::string& token) {
+std::vector<std::string> ChildEnvironment(const MemberAssignment& assignment,
+                                          const std::string& token) {
   std::vector<std::string> environment = EnvironmentWithoutJob();
   environment.push_back(absl::StrCat(kMemberVariable, "=", assignment.ToText()));
   if (!token.empty()) environment.push_back(absl::StrCat("WEIR_TOKEN=", token));
@@ -48,7 +49,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(MemberAssignment assignment,
   constexpr int kReadyFd = 3;
   assignment.parent = getpid();
   assignment.ready_fd = kReadyFd;
-  std::vector<std::string> environment = Environment(assignment, token);
+  std::vector<std::string> environment = ChildEnvironment(assignment, token);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -14,7 +14,7 @@ namespace {
 
 // Any index is legal for an evaluator, so their number needs a limit of its own.
 constexpr std::size_t kMaxEvaluators = 16;
-constexpr std::size_t kMaxTextBytes = 1024;
+constexpr std::size_t kMaxFieldBytes = 1024;
 constexpr std::size_t kMaxSettingsBytes = 64 * 1024;
 
 std::string IndexList(const std::set<std::uint32_t>& indices) {
@@ -24,7 +24,7 @@ std::string IndexList(const std::set<std::uint32_t>& indices) {
 bool TooLong(const wire::JoinRequestT& request) {
   for (const std::string* text :
        {&request.ucx_version, &request.host_id, &request.address, &request.job, &request.no_rdma}) {
-    if (text->size() > kMaxTextBytes) return true;
+    if (text->size() > kMaxFieldBytes) return true;
   }
   return request.job_settings.size() > kMaxSettingsBytes;
 }

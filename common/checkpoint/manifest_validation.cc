@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 template <typename... Parts>
-absl::Status Bad(const Parts&... parts) {
+absl::Status BadManifest(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
@@ -25,8 +25,8 @@ absl::Status CheckFileName(const std::string& name) {
   const bool plain = name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
   if (!plain || name.size() > 255 || absl::StartsWith(name, ".") ||
       !absl::EndsWith(name, ".safetensors")) {
-    return Bad("file \"", absl::CHexEscape(name),
-               "\": expected the name of a .safetensors file beside the manifest");
+    return BadManifest("file \"", absl::CHexEscape(name),
+                       "\": expected the name of a .safetensors file beside the manifest");
   }
   return absl::OkStatus();
 }
@@ -50,7 +50,7 @@ class EntryCheck {
       WEIR_RETURN_IF_ERROR(AddEntry(file.file, entry));
       bytes += static_cast<std::uint64_t>(entry.elements) * 4;  // both are below 2^61
       if (bytes > file.bytes) {
-        return Bad("file ", file.file, ": ", file.bytes, " bytes cannot hold its entries");
+        return BadManifest("file ", file.file, ": ", file.bytes, " bytes cannot hold its entries");
       }
     }
     return absl::OkStatus();
@@ -67,18 +67,18 @@ class EntryCheck {
   absl::Status AddEntry(const std::string& file, const ManifestEntry& entry) {
     const auto found = index_.find(entry.tensor);
     if (found == index_.end()) {
-      return Bad("file ", file, ": an entry of tensor ", QuotedName(entry.tensor),
-                 ", which is not listed");
+      return BadManifest("file ", file, ": an entry of tensor ", QuotedName(entry.tensor),
+                         ", which is not listed");
     }
     const std::int64_t total = manifest_.tensors[found->second].elements();
     if (entry.offset < 0 || entry.elements < 0 || entry.offset > total ||
         entry.elements > total - entry.offset) {
-      return Bad("file ", file, ": ", entry.elements, " elements at ", entry.offset, " of tensor ",
-                 QuotedName(entry.tensor), ", which has ", total);
+      return BadManifest("file ", file, ": ", entry.elements, " elements at ", entry.offset,
+                         " of tensor ", QuotedName(entry.tensor), ", which has ", total);
     }
     if (entry.elements == 0 && total > 0) {
-      return Bad("file ", file, ": an entry of tensor ", QuotedName(entry.tensor),
-                 " without elements");
+      return BadManifest("file ", file, ": an entry of tensor ", QuotedName(entry.tensor),
+                         " without elements");
     }
     runs_[found->second].push_back({entry.offset, entry.elements});
     return absl::OkStatus();
@@ -86,24 +86,25 @@ class EntryCheck {
 
   static absl::Status CheckTensor(const TensorSpec& tensor, std::vector<Run>& runs) {
     std::ranges::sort(runs, {}, &Run::offset);
-    if (runs.empty()) return Bad("tensor ", QuotedName(tensor.name), " is in no file");
+    if (runs.empty()) return BadManifest("tensor ", QuotedName(tensor.name), " is in no file");
     const std::int64_t total = tensor.elements();
     if (total == 0 && runs.size() > 1)
-      return Bad("tensor ", QuotedName(tensor.name), " is in two files");
+      return BadManifest("tensor ", QuotedName(tensor.name), " is in two files");
     std::int64_t covered = 0;
     for (const Run& run : runs) {
       if (run.offset > covered) {
-        return Bad("tensor ", QuotedName(tensor.name), ": no file holds elements ", covered, " to ",
-                   run.offset - 1);
+        return BadManifest("tensor ", QuotedName(tensor.name), ": no file holds elements ", covered,
+                           " to ", run.offset - 1);
       }
       if (run.offset < covered) {
-        return Bad("tensor ", QuotedName(tensor.name), ": two entries hold element ", run.offset);
+        return BadManifest("tensor ", QuotedName(tensor.name), ": two entries hold element ",
+                           run.offset);
       }
       covered += run.elements;
     }
     if (covered == total) return absl::OkStatus();
-    return Bad("tensor ", QuotedName(tensor.name), ": no file holds elements ", covered, " to ",
-               total - 1);
+    return BadManifest("tensor ", QuotedName(tensor.name), ": no file holds elements ", covered,
+                       " to ", total - 1);
   }
 
   const Manifest& manifest_;
@@ -116,16 +117,16 @@ class EntryCheck {
 absl::Status ValidateManifest(const Manifest& manifest) {
   WEIR_RETURN_IF_ERROR(ValidateTensors(manifest.tensors));
   if (manifest.shards < 1 || manifest.shards > std::numeric_limits<std::uint16_t>::max()) {
-    return Bad("shards: expected 1 to 65535, found ", manifest.shards);
+    return BadManifest("shards: expected 1 to 65535, found ", manifest.shards);
   }
   if (manifest.files.size() > static_cast<std::size_t>(manifest.shards)) {
-    return Bad("files: ", manifest.files.size(), " files of ", manifest.shards, " shards");
+    return BadManifest("files: ", manifest.files.size(), " files of ", manifest.shards, " shards");
   }
   EntryCheck check(manifest);
   absl::flat_hash_set<absl::string_view> names;
   for (const ManifestFile& file : manifest.files) {
     WEIR_RETURN_IF_ERROR(CheckFileName(file.file));
-    if (!names.insert(file.file).second) return Bad("file ", file.file, " is listed twice");
+    if (!names.insert(file.file).second) return BadManifest("file ", file.file, " is listed twice");
     WEIR_RETURN_IF_ERROR(check.Add(file));
   }
   return check.CheckCoverage();

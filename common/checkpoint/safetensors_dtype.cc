@@ -28,7 +28,7 @@ constexpr std::array kWidths = {
 };
 
 template <typename... Parts>
-absl::Status Bad(const Parts&... parts) {
+absl::Status BadEntry(const Parts&... parts) {
   return absl::DataLossError(absl::StrCat(parts...));
 }
 
@@ -43,27 +43,27 @@ absl::StatusOr<std::uint64_t> SafetensorsBytes(absl::string_view dtype,
                                                std::span<const std::int64_t> shape) {
   const unsigned bits = SafetensorsBits(dtype);
   if (bits == 0) {
-    return Bad("dtype '", absl::Utf8SafeCHexEscape(dtype), "' is not known here");
+    return BadEntry("dtype '", absl::Utf8SafeCHexEscape(dtype), "' is not known here");
   }
   if (std::ranges::any_of(shape, [](std::int64_t dimension) { return dimension < 0; })) {
-    return Bad("a dimension is negative");
+    return BadEntry("a dimension is negative");
   }
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::uint64_t elements = 1;
   for (const std::int64_t dimension : shape) {
     if (__builtin_mul_overflow(elements, static_cast<std::uint64_t>(dimension), &elements)) {
-      return Bad("its size overflows 64 bits");
+      return BadEntry("its size overflows 64 bits");
     }
   }
   // In parts of eight elements, which take `bits` bytes: the bits alone may overflow.
   const std::uint64_t rest = elements % 8 * bits;
   if (rest % 8 != 0) {
-    return Bad(elements, " elements of ", bits, " bits are no whole number of bytes");
+    return BadEntry(elements, " elements of ", bits, " bits are no whole number of bytes");
   }
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(elements / 8, std::uint64_t{bits}, &bytes) ||
       __builtin_add_overflow(bytes, rest / 8, &bytes) || bytes > kMaxBytes) {
-    return Bad("its size overflows 64 bits");
+    return BadEntry("its size overflows 64 bits");
   }
   return bytes;
 }

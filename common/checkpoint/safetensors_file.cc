@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-absl::Status BadData(absl::Status status) {
+absl::Status NoSafetensors(absl::Status status) {
   return WithExitCode(std::move(status), ExitCode::kBadData);
 }
 
@@ -17,9 +17,9 @@ absl::Status BadData(absl::Status status) {
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   absl::StatusOr<OpenedFile> opened = OpenForReading(path);
-  if (!opened.ok()) return BadData(std::move(opened).status());
+  if (!opened.ok()) return NoSafetensors(std::move(opened).status());
   absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(opened->fd, path, opened->bytes);
-  if (!header.ok()) return BadData(std::move(header).status());
+  if (!header.ok()) return NoSafetensors(std::move(header).status());
   return SafetensorsFile(path, std::move(opened->fd), *std::move(header));
 }
 
@@ -29,16 +29,16 @@ SafetensorsFile::SafetensorsFile(std::string path, UniqueFd fd, SafetensorsHeade
 absl::Status SafetensorsFile::Read(std::size_t entry, std::uint64_t offset,
                                    MutableByteSpan out) const {
   if (entry >= header_.entries.size()) {
-    return BadData(absl::InvalidArgumentError(
+    return NoSafetensors(absl::InvalidArgumentError(
         absl::StrCat(path_, ": entry ", entry, " of only ", header_.entries.size())));
   }
   const SafetensorsEntry& of = header_.entries[entry];
   const std::uint64_t bytes = of.end - of.begin;
   if (offset > bytes || out.size() > bytes - offset) {
-    return BadData(absl::InvalidArgumentError(
+    return NoSafetensors(absl::InvalidArgumentError(
         absl::StrCat(path_, ": ", out.size(), " bytes at ", offset, " of an entry of ", bytes)));
   }
-  return BadData(ReadAt(fd_, path_, header_.data_start + of.begin + offset, out));
+  return NoSafetensors(ReadAt(fd_, path_, header_.data_start + of.begin + offset, out));
 }
 
 }  // namespace weir

@@ -14,7 +14,7 @@ namespace weir {
 namespace {
 
 template <typename... Parts>
-absl::Status Corrupt(const Parts&... parts) {
+absl::Status BadEntries(const Parts&... parts) {
   return WithExitCode(absl::DataLossError(absl::StrCat(parts...)), ExitCode::kBadData);
 }
 
@@ -30,14 +30,14 @@ absl::StatusOr<const SafetensorsEntry*> ShardFileEntries::Find(const TensorSpec&
   const std::string name =
       ShardEntryName(tensor.name, listed.offset, listed.elements, tensor.elements());
   const auto found = by_name_.find(name);
-  if (found == by_name_.end()) return Corrupt(path_, ": no entry ", QuotedName(name));
+  if (found == by_name_.end()) return BadEntries(path_, ": no entry ", QuotedName(name));
   const SafetensorsEntry& entry = *found->second;
   const std::vector<std::int64_t> shape = listed.elements == tensor.elements()
                                               ? tensor.shape
                                               : std::vector<std::int64_t>{listed.elements};
   if (entry.dtype == "F32" && entry.shape == shape) return &entry;
-  return Corrupt(path_, ": entry ", QuotedName(name), " is ", entry.dtype, " ",
-                 ShapeText(entry.shape), "; the manifest says F32 ", ShapeText(shape));
+  return BadEntries(path_, ": entry ", QuotedName(name), " is ", entry.dtype, " ",
+                    ShapeText(entry.shape), "; the manifest says F32 ", ShapeText(shape));
 }
 
 }  // namespace weir

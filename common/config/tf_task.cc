@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr char kTypes[] = "chief, worker, ps or evaluator";
 const std::array<std::string, 5> kTypeNames = {"chief", "worker", "ps", "evaluator", "master"};
 
-const json* Find(const json& object, const char* key) {
+const json* Member(const json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() ? nullptr : &*found;
 }
@@ -90,20 +90,20 @@ std::optional<ListedTask> ReadTfTask(const json* task, Mistakes& mistakes) {
     return std::nullopt;
   }
   if (!IsObject(*task, mistakes)) return std::nullopt;
-  std::optional<std::string> type = ReadType(Find(*task, "type"), mistakes);
-  const std::optional<int> index = ReadIndex(Find(*task, "index"), mistakes);
+  std::optional<std::string> type = ReadType(Member(*task, "type"), mistakes);
+  const std::optional<int> index = ReadIndex(Member(*task, "index"), mistakes);
   if (!type.has_value()) return std::nullopt;
   return ListedTask{*std::move(type), index};
 }
 
 void CheckLocalTask(const json* task, Mistakes& mistakes) {
   if (task == nullptr || !IsObject(*task, mistakes)) return;
-  const json* type = Find(*task, "type");
+  const json* type = Member(*task, "type");
   if (type != nullptr && *type != "worker")
     mistakes.Add("task.type", absl::StrCat(ShownJson(*type),
                                            " needs a cluster; add one, or write "
                                            "\"worker\" to run all on this machine"));
-  const json* index = Find(*task, "index");
+  const json* index = Member(*task, "index");
   if (index != nullptr && WholeNumber(*index) != 0)
     mistakes.Add("task.index", absl::StrCat(ShownJson(*index),
                                             " needs a cluster; add one, or "

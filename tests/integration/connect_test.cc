@@ -13,8 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr WorkerIndex kA(0);
-
 Layout SmallLayout(std::int64_t size = 100) { return *Layout::Create({Tensor("a", {size})}, 1); }
 
 struct Refusal {

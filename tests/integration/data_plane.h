@@ -23,6 +23,9 @@
 
 namespace weir::testing {
 
+inline constexpr WorkerIndex kA(0);
+inline constexpr WorkerIndex kB(1);
+
 /// What carries the messages between the roles of one process.
 enum class Fabric {
   kLoopback,

@@ -12,8 +12,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-constexpr WorkerIndex kA(0);
-constexpr WorkerIndex kB(1);
 // Far below any deadline of the client's own.
 constexpr absl::Duration kPromptly = absl::Seconds(3);
 

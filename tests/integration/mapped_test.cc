@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr WorkerIndex kReader(0);
 
-Layout TestLayout() {
+Layout MappedLayout() {
   // The first has three blocks, two of them of the largest size.
   return *Layout::Create({Tensor("big", {130'000}), Tensor("small", {100})}, 2);
 }
@@ -33,7 +33,7 @@ bool AllAre(std::span<const float> values, float value) {
 
 class MappedTest : public ::testing::TestWithParam<Fabric> {
  protected:
-  MappedTest() : plane_(TestLayout(), {.fabric = GetParam(), .learning_rate = 1.0F}) {
+  MappedTest() : plane_(MappedLayout(), {.fabric = GetParam(), .learning_rate = 1.0F}) {
     for (std::uint16_t w = 0; w < 3; ++w) plane_.Join(WorkerIndex(w));
   }
 

@@ -14,9 +14,9 @@ using ::testing::HasSubstr;
 constexpr WorkerIndex kPusher(0);
 constexpr WorkerIndex kOther(1);
 
-class Plane : public DataPlane {
+class PushPlane : public DataPlane {
  public:
-  Plane()
+  PushPlane()
       : DataPlane(
             *Layout::Create(
                 {Tensor("big", {OneSidedTest::GetParam().elements}), Tensor("small", {100})}, 2),
@@ -38,7 +38,7 @@ void ExpectAll(const Layout& layout, const ParameterBuffer& weights, float value
 
 // The buffer is written anew for each push, as soon as the one before was acknowledged.
 TEST_P(OneSidedTest, GradientsAreReadFromTheMemoryOfTheirWorkerButForSmallOnes) {
-  Plane plane;
+  PushPlane plane;
   Within(absl::Seconds(120), [&] {
     const auto client = plane.Connect(kPusher);
     auto weights = client->AllocateParameters();
@@ -66,7 +66,7 @@ TEST_P(OneSidedTest, GradientsAreReadFromTheMemoryOfTheirWorkerButForSmallOnes) 
 
 // More buffers than a ps keeps open, and some that are gone as soon as they were pushed.
 TEST_P(OneSidedTest, BuffersComeAndGo) {
-  Plane plane;
+  PushPlane plane;
   Within(absl::Seconds(120), [&] {
     const auto client = plane.Connect(kPusher);
     auto weights = client->AllocateParameters();
@@ -96,7 +96,7 @@ TEST_P(OneSidedTest, BuffersComeAndGo) {
 // The worker has given the push up, and its memory away; the shard has not. Read it cannot any
 // more, or it can and has it whole.
 TEST_P(OneSidedTest, APushThatFailedIsAppliedWholeOrNotAtAll) {
-  Plane plane;
+  PushPlane plane;
   DataClientOptions options = plane.OptionsOf(kPusher);
   options.request_deadline = absl::Milliseconds(500);
   Within(absl::Seconds(120), [&] {

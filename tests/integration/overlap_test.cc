@@ -12,13 +12,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr WorkerIndex kA(0);
-constexpr WorkerIndex kB(1);
 // A power of two, and gradients that are small integers: every sum is exact, in any order.
-constexpr float kLearningRate = 0.25F;
+constexpr float kRate = 0.25F;
 
 // Two of several blocks, one without elements, a scalar.
-Layout TestLayout() {
+Layout OverlapLayout() {
   return *Layout::Create({Tensor("a", {3, 50000}), Tensor("b", {17}), Tensor("none", {0}),
                           Tensor("c", {120000}), Tensor("d", {}), Tensor("e", {999})},
                          2);
@@ -37,11 +35,10 @@ float GradientOf(Step step, std::size_t tensor) {
 class OverlapTest : public ::testing::TestWithParam<Fabric> {
  protected:
   void Start(std::uint64_t steps) {
-    plane_ =
-        std::make_unique<DataPlane>(TestLayout(), DataPlaneOptions{.fabric = GetParam(),
-                                                                   .max_steps = Step(steps),
-                                                                   .learning_rate = kLearningRate,
-                                                                   .notify_steps = 1});
+    plane_ = std::make_unique<DataPlane>(OverlapLayout(), DataPlaneOptions{.fabric = GetParam(),
+                                                                           .max_steps = Step(steps),
+                                                                           .learning_rate = kRate,
+                                                                           .notify_steps = 1});
     for (std::uint16_t w = 0; w < 3; ++w) plane_->Join(WorkerIndex(w));
   }
 
@@ -89,7 +86,7 @@ TEST_P(OverlapTest, EachTensorIsAwaitedAtTheValueThatTheOwnPushesMade) {
         ASSERT_EQ(client->AwaitTensor(t), absl::OkStatus());
         ASSERT_EQ(CountOthers(buffers.weights.tensor(t), expected[t]), 0U)
             << "step " << s << " tensor " << t;
-        expected[t] -= kLearningRate * GradientOf(Step(s), t);
+        expected[t] -= kRate * GradientOf(Step(s), t);
       }
       ASSERT_EQ(client->AwaitTensor(0), absl::OkStatus()) << "once more is harmless";
       ASSERT_EQ(PushAll(*client, buffers, Step(s), OrderOf(Step(s))), absl::OkStatus());
@@ -126,7 +123,7 @@ TEST_P(OverlapTest, ThreeWorkersGiveTheSerialSum) {
     for (std::size_t t = 0; t < tensors(); ++t) {
       float sum = 0;
       for (std::uint64_t s = 1; s <= kSteps; ++s) sum += GradientOf(Step(s), t);
-      EXPECT_EQ(CountOthers(weights.tensor(t), -kLearningRate * sum), 0U) << "tensor " << t;
+      EXPECT_EQ(CountOthers(weights.tensor(t), -kRate * sum), 0U) << "tensor " << t;
     }
   });
 }
@@ -150,7 +147,7 @@ TEST_P(OverlapTest, WholeAndOverlappedStepsTakeTurns) {
         ASSERT_EQ(client->AwaitTensor(3), absl::OkStatus());
       }
       ASSERT_EQ(CountOthers(buffers.weights.tensor(3), expected), 0U) << "step " << s;
-      expected -= kLearningRate * GradientOf(Step(s), 3);
+      expected -= kRate * GradientOf(Step(s), 3);
       if (whole) {
         for (std::size_t t = 0; t < tensors(); ++t) {
           std::ranges::fill(buffers.gradients.tensor(t), GradientOf(Step(s), t));

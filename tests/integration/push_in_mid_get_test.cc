@@ -11,8 +11,6 @@
 namespace weir::testing {
 namespace {
 
-constexpr WorkerIndex kA(0);
-constexpr WorkerIndex kB(1);
 // All of them large, so that each is read, but for one.
 constexpr int kBlocks = 12;
 constexpr std::int64_t kElements = 50'000;

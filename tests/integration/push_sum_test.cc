@@ -8,9 +8,9 @@
 namespace weir::testing {
 namespace {
 
-constexpr int kWorkers = 2;
+constexpr int kPushers = 2;
 constexpr int kPushes = 25;  // of each worker
-constexpr float kLearningRate = 1.0F / 16;
+constexpr float kStepSize = 1.0F / 16;
 
 // SplitMix64's mixing: any (worker, push, tensor, element) has its own number.
 std::uint64_t Mix(std::uint64_t x) {
@@ -62,10 +62,10 @@ void FillGradients(int worker, int push, ParameterBuffer& gradients) {
 
 float ExpectedAt(std::size_t tensor, std::size_t element) {
   std::int64_t sum = 0;
-  for (int w = 0; w < kWorkers; ++w) {
+  for (int w = 0; w < kPushers; ++w) {
     for (int p = 0; p < kPushes; ++p) sum += GradientAt(w, p, tensor, element);
   }
-  return static_cast<float>(InitialAt(tensor, element)) - kLearningRate * static_cast<float>(sum);
+  return static_cast<float>(InitialAt(tensor, element)) - kStepSize * static_cast<float>(sum);
 }
 
 // Elements whose bits differ from the serial sum's.
@@ -98,17 +98,16 @@ class PushSumTest : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(PushSumTest, WeightsAreBitEqualToTheSerialSum) {
-  DataPlane plane(
-      LayoutOf(GetParam()),
-      {.fabric = GetParam().fabric, .learning_rate = kLearningRate, .loader = LoadInitial});
-  for (std::uint16_t w = 0; w <= kWorkers; ++w) plane.Join(WorkerIndex(w));
+  DataPlane plane(LayoutOf(GetParam()),
+                  {.fabric = GetParam().fabric, .learning_rate = kStepSize, .loader = LoadInitial});
+  for (std::uint16_t w = 0; w <= kPushers; ++w) plane.Join(WorkerIndex(w));
   std::vector<std::future<void>> workers;
-  for (int w = 0; w < kWorkers; ++w) {
+  for (int w = 0; w < kPushers; ++w) {
     workers.push_back(std::async(std::launch::async, [&plane, w] { Work(plane, w); }));
   }
   for (auto& worker : workers) Await(worker, absl::Seconds(60));
   Within(absl::Seconds(30), [&] {
-    const auto reader = plane.Connect(WorkerIndex(kWorkers));
+    const auto reader = plane.Connect(WorkerIndex(kPushers));
     auto weights = reader->AllocateParameters();
     ASSERT_TRUE(weights.ok());
     ASSERT_EQ(reader->Pull(*weights), absl::OkStatus());

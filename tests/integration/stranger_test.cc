@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::Each;
 
-constexpr WorkerIndex kA(0);
 constexpr std::int64_t kElements = 100;
 constexpr absl::Duration kLimit = absl::Seconds(30);
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kServers = 2;
 constexpr int kThreads = 2;
-constexpr int kWorkers = 2;
+constexpr int kClients = 2;
 
-Layout TestLayout() {
+Layout ThreadsLayout() {
   return *Layout::Create({Tensor("big", {8 * kMaxBlockElements + 5}), Tensor("scalar", {}),
                           Tensor("small", {100}), Tensor("none", {0})},
                          kServers, kThreads);
@@ -24,8 +24,8 @@ Layout TestLayout() {
 
 class ThreadsTest : public ::testing::TestWithParam<Fabric> {
  protected:
-  ThreadsTest() : plane_(TestLayout(), {.fabric = GetParam(), .learning_rate = 1.0F}) {
-    for (std::uint16_t w = 0; w < kWorkers; ++w) plane_.Join(WorkerIndex(w));
+  ThreadsTest() : plane_(ThreadsLayout(), {.fabric = GetParam(), .learning_rate = 1.0F}) {
+    for (std::uint16_t w = 0; w < kClients; ++w) plane_.Join(WorkerIndex(w));
   }
 
   /// Takes `steps` steps, each of which adds one to every element.
@@ -53,7 +53,7 @@ class ThreadsTest : public ::testing::TestWithParam<Fabric> {
 
   void TrainAll(int steps) {
     std::vector<std::future<void>> workers;
-    for (std::uint16_t w = 0; w < kWorkers; ++w) {
+    for (std::uint16_t w = 0; w < kClients; ++w) {
       workers.push_back(std::async(std::launch::async, [this, w, steps] { Train(w, steps); }));
     }
     for (auto& worker : workers) Await(worker, absl::Seconds(60));
@@ -68,14 +68,14 @@ TEST_P(ThreadsTest, EveryShardHasBlocksAndEveryUpdateCounts) {
   }
   constexpr int kSteps = 15;
   TrainAll(kSteps);
-  EXPECT_EQ(plane_.server(0).global_step(), Step(kSteps * kWorkers));
+  EXPECT_EQ(plane_.server(0).global_step(), Step(kSteps * kClients));
   Within(absl::Seconds(30), [&] {
     const auto client = plane_.Connect(WorkerIndex(0));
     EXPECT_EQ(client->paths().size(), static_cast<std::size_t>(kServers * kThreads));
     auto weights = client->AllocateParameters();
     ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
     for (const Block& block : plane_.layout().blocks()) {
-      EXPECT_EQ(std::ranges::count(weights->block(block), kSteps * kWorkers), block.elements);
+      EXPECT_EQ(std::ranges::count(weights->block(block), kSteps * kClients), block.elements);
     }
   });
 }

@@ -11,10 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr WorkerIndex kA(0);
-constexpr WorkerIndex kB(1);
-
-Layout SmallLayout() { return *Layout::Create({Tensor("a", {100}), Tensor("b", {50})}, 2); }
+Layout TicketsLayout() { return *Layout::Create({Tensor("a", {100}), Tensor("b", {50})}, 2); }
 
 /// Takes, pushes and completes steps until there is none left; what it completed.
 std::vector<std::uint64_t> TakeAll(DataClient& client) {
@@ -46,9 +43,9 @@ class TicketsTest : public ::testing::TestWithParam<Fabric> {
  protected:
   void Start(std::uint64_t first, std::uint64_t last) {
     plane_ =
-        std::make_unique<DataPlane>(SmallLayout(), DataPlaneOptions{.fabric = GetParam(),
-                                                                    .start_step = Step(first - 1),
-                                                                    .max_steps = Step(last)});
+        std::make_unique<DataPlane>(TicketsLayout(), DataPlaneOptions{.fabric = GetParam(),
+                                                                      .start_step = Step(first - 1),
+                                                                      .max_steps = Step(last)});
   }
   std::unique_ptr<DataPlane> plane_;
 };

@@ -16,8 +16,6 @@ namespace {
 
 using ::testing::ElementsAreArray;
 
-constexpr WorkerIndex kA(0);
-constexpr WorkerIndex kB(1);
 constexpr float kLearningRate = 0.3F;
 
 Layout TestLayout() {

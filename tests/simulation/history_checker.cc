@@ -13,9 +13,9 @@
 namespace weir::sim {
 namespace {
 
-class Checker {
+class HistoryRules {
  public:
-  explicit Checker(const Expected& expected) : expected_(expected) {
+  explicit HistoryRules(const Expected& expected) : expected_(expected) {
     for (const Block& block : expected.layout->blocks()) {
       std::vector<float> values(static_cast<std::size_t>(block.elements));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = InitialValue(block.id, i);
@@ -355,7 +355,7 @@ const char* RuleName(Rule rule) {
 }
 
 std::vector<Violation> CheckHistory(const History& history, const Expected& expected) {
-  Checker checker(expected);
+  HistoryRules checker(expected);
   for (const Event& event : history) std::visit(checker, event);
   return checker.Finish();
 }

@@ -51,9 +51,9 @@ struct RunState {
   wire::RdmaUse rdma = wire::RdmaUse::Undecided;  // what its first member was made for
 };
 
-class Checker {
+class JobRules {
  public:
-  explicit Checker(const Scenario& scenario) : s_(scenario) {}
+  explicit JobRules(const Scenario& scenario) : s_(scenario) {}
 
   void Check(const JobEvent& event) {
     event_ = &event;
@@ -381,7 +381,7 @@ class Checker {
 
 std::vector<Violation> CheckJob(const JobHistory& history, const Scenario& scenario,
                                 absl::Time end) {
-  Checker checker(scenario);
+  JobRules checker(scenario);
   for (const JobEvent& event : history) checker.Check(event);
   return checker.Finish(end);
 }

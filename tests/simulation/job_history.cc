@@ -5,7 +5,7 @@
 namespace weir::sim {
 namespace {
 
-struct Printer {
+struct JobPrinter {
   std::string operator()(const TaskStarted& e) const {
     return absl::StrCat(P(e.process), " starts as ", ToString(e.who));
   }
@@ -73,6 +73,6 @@ std::string ToString(const TaskLife& life) {
   return absl::StrCat(life.task.ToString(), "/", life.incarnation.value());
 }
 
-std::string ToString(const JobEvent& event) { return std::visit(Printer{}, event.what); }
+std::string ToString(const JobEvent& event) { return std::visit(JobPrinter{}, event.what); }
 
 }  // namespace weir::sim

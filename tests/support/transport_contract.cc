@@ -47,7 +47,7 @@ std::map<absl::StatusCode, int> CountOutcomes(const TransportNode::Record& recor
 auto SentAtLeast(std::size_t count) {
   return [count](const TransportNode::Record& record) { return record.sent.size() >= count; };
 }
-auto GotAtLeast(std::size_t count) {
+auto HeardAtLeast(std::size_t count) {
   return [count](const TransportNode::Record& record) { return record.messages.size() >= count; };
 }
 auto IsDown() {
@@ -72,7 +72,7 @@ TEST_P(TransportContract, CarriesEverySizeUnharmed) {
     ++count;
     pair.a.Run(
         [&](Transport& t) { t.Send(pair.to_b, 2, header, payload, nullptr, SendToken(count)); });
-    ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(count)));
+    ASSERT_TRUE(pair.b.WaitUntil(HeardAtLeast(count)));
     ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(count)));
     const TransportNode::Message got = pair.b.record().messages.back();
     EXPECT_EQ(got.type, 2);
@@ -96,7 +96,7 @@ TEST_P(TransportContract, SendsFromItsOwnMemory) {
            SendToken(1));
     t.Send(pair.to_b, 3, {}, memory->bytes().subspan(3, 100), memory.get(), SendToken(2));
   });
-  ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(2)));
+  ASSERT_TRUE(pair.b.WaitUntil(HeardAtLeast(2)));
   ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(2)));
   const auto messages = pair.b.record().messages;
   EXPECT_TRUE(
@@ -160,7 +160,7 @@ TEST_P(TransportContract, CarriesManySmallOnesSentInOneGo) {
     SCOPED_TRACE(go);
     const auto type = static_cast<std::uint8_t>(go);
     pair.b.Run([&](Transport& t) { t.Send(pair.to_a, type, {}, {}, nullptr, SendToken(go)); });
-    ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(go * kCount)));
+    ASSERT_TRUE(pair.b.WaitUntil(HeardAtLeast(go * kCount)));
     ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(go * kCount)));
     const auto messages = pair.b.record().messages;
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -193,7 +193,7 @@ TEST_P(TransportContract, HeadersArriveAligned) {
       t.Send(pair.to_b, 1, ByteSpan(bytes).subspan(1, size), {}, nullptr, SendToken(size));
     });
   }
-  ASSERT_TRUE(pair.a.WaitUntil(GotAtLeast(8)));
+  ASSERT_TRUE(pair.a.WaitUntil(HeardAtLeast(8)));
   pair.b.Run([&](Transport&) { EXPECT_EQ(aligned, 8U); });
 }
 
@@ -315,7 +315,7 @@ TEST_P(TransportContract, RefusesWhatIsBeyondTheLimits) {
   EXPECT_EQ(outcomes[absl::StatusCode::kOk], 2);
   EXPECT_EQ(outcomes[absl::StatusCode::kInvalidArgument], 4);
   EXPECT_EQ(outcomes[absl::StatusCode::kNotFound], 1);
-  ASSERT_TRUE(pair.b.WaitUntil(GotAtLeast(2)));
+  ASSERT_TRUE(pair.b.WaitUntil(HeardAtLeast(2)));
   EXPECT_EQ(pair.b.record().messages[0].header.size(), kMaxHeaderBytes);
 }
 
@@ -340,7 +340,7 @@ TEST_P(TransportContract, RepliesFromWithinOnMessage) {
     pair.a.Run(
         [&](Transport& t) { t.Send(pair.to_b, 1, AsBytes(i), {}, nullptr, SendToken(i + 1)); });
   }
-  ASSERT_TRUE(pair.a.WaitUntil(GotAtLeast(kRounds)));
+  ASSERT_TRUE(pair.a.WaitUntil(HeardAtLeast(kRounds)));
   const auto messages = pair.a.record().messages;
   for (std::uint64_t i = 0; i < kRounds; ++i) EXPECT_EQ(messages[i].header, Copy(AsBytes(i)));
   ASSERT_TRUE(pair.a.WaitUntil(SentAtLeast(kRounds)));
@@ -365,7 +365,7 @@ TEST_P(TransportContract, ReceivesFromWhoeverHasItsAddress) {
     const PeerId to_b = *t.Connect(address, "b");
     t.Send(to_b, 1, {}, {}, nullptr, SendToken(1));
   });
-  EXPECT_TRUE(b.WaitUntil(GotAtLeast(1)));
+  EXPECT_TRUE(b.WaitUntil(HeardAtLeast(1)));
 }
 
 TEST_P(TransportContract, WakeMakesWaitReturn) {
@@ -505,8 +505,8 @@ TEST_P(TransportContract, ManyComeAndGoWithoutALeak) {
       to_client = *t.Connect(address, "client");
       t.Send(to_client, 1, {}, {}, nullptr, SendToken(count));
     });
-    ASSERT_TRUE(server.WaitUntil(GotAtLeast(count)));
-    ASSERT_TRUE(client.WaitUntil(GotAtLeast(1)));
+    ASSERT_TRUE(server.WaitUntil(HeardAtLeast(count)));
+    ASSERT_TRUE(client.WaitUntil(HeardAtLeast(1)));
     ASSERT_TRUE(server.WaitUntil(SentAtLeast(count)));
     server.Run([&](Transport& t) { t.Disconnect(to_client); });
     client.Stop();

@@ -19,12 +19,12 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kChunkElements = (1 << 20) / sizeof(float);
+constexpr std::size_t kScanElements = (1 << 20) / sizeof(float);
 
 /// The bytes of an F32 entry, chunk by chunk.
 class EntryScan {
  public:
-  EntryScan() : buffer_(kChunkElements) {}
+  EntryScan() : buffer_(kScanElements) {}
 
   /// The checksum of an entry; its values are counted in `values`.
   absl::StatusOr<std::uint64_t> Scan(const SafetensorsFile& file, std::size_t entry,
@@ -35,7 +35,7 @@ class EntryScan {
     for (std::uint64_t done = 0; done < bytes;) {
       const std::uint64_t left = (bytes - done) / sizeof(float);
       const std::span<float> chunk =
-          std::span(buffer_).first(std::min<std::uint64_t>(left, kChunkElements));
+          std::span(buffer_).first(std::min<std::uint64_t>(left, kScanElements));
       const MutableByteSpan raw = std::as_writable_bytes(chunk);
       if (absl::Status read = file.Read(entry, done, raw); !read.ok()) return read;
       checksum.Append(raw);

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/net/ucx/memory.h"
 #include "common/net/ucx/memory_key.h"
 #include "common/net/ucx/status.h"
 
 namespace weir::net {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kPageBytes = 4096;
 
 absl::Status CannotMap(ucs_status_t status, const std::string& name) {
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<MappedMemory>> UcxMappedMemory::Create(ucp_ep_h e
   status = ucp_rkey_ptr(rkey, unpacked.address, &here);
   if (status != UCS_OK) return CannotMap(status, name);
   mapped->bytes_ = MutableByteSpan(static_cast<std::byte*>(here), bytes);
-  if (reinterpret_cast<std::uintptr_t>(here) % kAlignment != 0 ||
+  if (reinterpret_cast<std::uintptr_t>(here) % kMemoryAlignment != 0 ||
       !LiesInOneMapping(mapped->bytes_)) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory of ", name, " has not the ", bytes, " bytes that it is said to have"));

@@ -11,8 +11,6 @@
 namespace weir::net {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-
 absl::Status MapError(ucs_status_t status, std::size_t bytes) {
   return absl::ResourceExhaustedError(absl::StrCat(
       FromUcs(status, absl::StrCat("registering ", bytes, " bytes")).message(),
@@ -27,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Memory>> UcxMemory::Create(std::shared_ptr<UcxCon
   if (bytes == 0) return absl::InvalidArgumentError("cannot register 0 bytes");
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-  params.length = bytes + kAlignment;
+  params.length = bytes + kMemoryAlignment;
   params.flags = UCP_MEM_MAP_ALLOCATE;
   ucp_mem_h handle = nullptr;
   const ucs_status_t status = ucp_mem_map(context->get(), &params, &handle);
@@ -39,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Memory>> UcxMemory::Create(std::shared_ptr<UcxCon
   WEIR_RETURN_IF_ERROR(FromUcs(ucp_mem_query(handle, &attributes), "asking for an address"));
   void* start = attributes.address;
   std::size_t room = params.length;
-  std::align(kAlignment, bytes, start, room);
+  std::align(kMemoryAlignment, bytes, start, room);
   // Touches every page now: the first touch of 64 MB costs 100 to 300 ms.
   std::memset(start, 0, bytes);
   memory->bytes_ = MutableByteSpan(static_cast<std::byte*>(start), bytes);

@@ -13,6 +13,9 @@
 
 namespace weir::net {
 
+/// In bytes, of the memory that a peer maps too.
+inline constexpr std::size_t kMemoryAlignment = 64;
+
 /// Memory that UCX allocated and registered. Keeps its context alive.
 class UcxMemory final : public Memory {
  public:

@@ -9,8 +9,6 @@ namespace {
 using ::testing::HasSubstr;
 using wire::ChiefBody;
 
-constexpr absl::Duration kTick = absl::Milliseconds(1);
-
 ChiefOptions BySteps(std::uint64_t steps) {
   ChiefOptions options = SimulatedCluster::DefaultOptions();
   options.save_checkpoints_steps = steps;

@@ -10,8 +10,6 @@ using ::testing::HasSubstr;
 using wire::ChiefBody;
 using wire::JoinOutcome;
 
-constexpr absl::Duration kTick = absl::Milliseconds(1);
-
 ChiefOptions Options() { return SimulatedCluster::DefaultOptions(); }
 
 wire::ShardStatsT Completed(std::vector<std::uint64_t> by_worker) {

@@ -14,8 +14,6 @@ using ::testing::HasSubstr;
 using wire::ChiefBody;
 using wire::JoinOutcome;
 
-constexpr absl::Duration kTick = absl::Milliseconds(1);
-
 std::vector<MemberId> MembersOf(const wire::ViewT& view) {
   std::vector<MemberId> members;
   for (const auto& member : view.members) members.push_back({member->role, member->index});

@@ -14,6 +14,8 @@
 
 namespace weir::chief {
 
+inline constexpr absl::Duration kTick = absl::Milliseconds(1);
+
 /// Keeps what the logic asked for.
 class RecordingOutput final : public ChiefOutput {
  public:

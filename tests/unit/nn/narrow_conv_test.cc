@@ -13,7 +13,7 @@
 namespace weir::nn {
 namespace {
 
-constexpr std::int64_t kImages = 5;
+constexpr std::int64_t kBatch = 5;
 
 struct Case {
   ImageLayout in;
@@ -42,7 +42,7 @@ Gradients GradientsOf(const Case& c, const std::vector<float>& input,
   NarrowConvGradient conv(c.in, c.out, c.window);
   // The second run must not see the first.
   for (int run = 0; run < 2; ++run) {
-    conv.Run(kImages, input.data(), gradient.data(), result.kernel.data(), result.bias.data());
+    conv.Run(kBatch, input.data(), gradient.data(), result.kernel.data(), result.bias.data());
   }
   return result;
 }
@@ -52,7 +52,7 @@ double TapGradient(const Case& c, const std::vector<float>& input,
                    std::int64_t kernel_column, std::int64_t channel, std::int64_t filter) {
   double sum = 0;
   const std::int64_t group = filter / c.out.block;
-  for (std::int64_t image = 0; image < kImages; ++image) {
+  for (std::int64_t image = 0; image < kBatch; ++image) {
     for (std::int64_t row = 0; row < c.out.height; ++row) {
       for (std::int64_t column = 0; column < c.out.width; ++column) {
         const std::int64_t y = row * c.window.stride[0] - c.window.pad_before[0] + kernel_row;
@@ -72,8 +72,8 @@ double TapGradient(const Case& c, const std::vector<float>& input,
 
 struct Data {
   explicit Data(const Case& c)
-      : input(static_cast<std::size_t>(kImages * c.in.floats())),
-        gradient(static_cast<std::size_t>(kImages * c.out.floats())) {
+      : input(static_cast<std::size_t>(kBatch * c.in.floats())),
+        gradient(static_cast<std::size_t>(kBatch * c.out.floats())) {
     std::mt19937 random(3);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (float& f : input) f = uniform(random);
@@ -115,7 +115,7 @@ TEST(NarrowConvGradient, SumsTheBias) {
     Case ones = c;
     ones.in = {c.out.height, c.out.width, 1, 1};
     ones.window = {{1, 1}, {1, 1}, {0, 0}, {0, 0}};
-    const std::vector<float> one(static_cast<std::size_t>(kImages * ones.in.floats()), 1.0F);
+    const std::vector<float> one(static_cast<std::size_t>(kBatch * ones.in.floats()), 1.0F);
     for (std::int64_t filter = 0; filter < c.out.channels; ++filter) {
       EXPECT_NEAR(got.bias[static_cast<std::size_t>(filter)],
                   TapGradient(ones, one, data.gradient, 0, 0, 0, filter), 1e-4);

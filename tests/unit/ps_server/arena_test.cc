@@ -12,18 +12,18 @@
 namespace weir::ps {
 namespace {
 
-constexpr ShardIndex kShard{0};
+constexpr ShardIndex kArenaShard{0};
 constexpr Incarnation kOwner{77};
-constexpr BlockId kBlock{0};
+constexpr BlockId kWritten{0};
 
 class ArenaTest : public ::testing::Test {
  protected:
   explicit ArenaTest(std::int64_t elements = 1000)
       : layout_(MakeLayout({elements, 5}, 1)),
-        memory_(BlockStore::BytesNeeded(layout_, kShard, 1)),
-        store_(layout_, kShard, 1, memory_.bytes()) {
+        memory_(BlockStore::BytesNeeded(layout_, kArenaShard, 1)),
+        store_(layout_, kArenaShard, 1, memory_.bytes()) {
     store_.Identify(kOwner);
-    for (BlockId id : layout_.blocks_of(kShard)) {
+    for (BlockId id : layout_.blocks_of(kArenaShard)) {
       std::ranges::fill(store_.InitialValues(id), 0.0F);
     }
   }
@@ -60,8 +60,8 @@ TEST_F(ArenaTest, IsThatOfOneIncarnationAndLayout) {
 }
 
 TEST_F(ArenaTest, GivesEachBlocksVersionAndTheView) {
-  Increment(kBlock);
-  Increment(kBlock);
+  Increment(kWritten);
+  Increment(kWritten);
   store_.PublishView(ViewNumber(9));
   std::vector<float> values(1000);
   EXPECT_EQ(reader().Read(0, values), Version(2));
@@ -75,19 +75,19 @@ TEST_F(ArenaTest, GivesEachBlocksVersionAndTheView) {
 
 TEST_F(ArenaTest, DeclinesABlockThatIsUpdatedInPlaceAndServesOneThatIsUpdatedElsewhere) {
   std::vector<float> values(1000);
-  auto update = store_.BeginUpdate(kBlock);
+  auto update = store_.BeginUpdate(kWritten);
   EXPECT_EQ(reader().Read(0, values), std::nullopt);
   Write(*update);
   EXPECT_EQ(reader().Read(0, values), std::nullopt);
-  store_.CommitUpdate(kBlock);
+  store_.CommitUpdate(kWritten);
   EXPECT_EQ(reader().Read(0, values), Version(1));
   // Pinned: the next update goes elsewhere, and the old values stay what they are until it is done.
-  const BlockPin pin = store_.Pin(kBlock);
-  update = store_.BeginUpdate(kBlock);
+  const BlockPin pin = store_.Pin(kWritten);
+  update = store_.BeginUpdate(kWritten);
   Write(*update);
   EXPECT_EQ(reader().Read(0, values), Version(1));
   EXPECT_EQ(std::ranges::count(values, 1.0F), 1000);
-  store_.CommitUpdate(kBlock);
+  store_.CommitUpdate(kWritten);
   EXPECT_EQ(reader().Read(0, values), Version(2));
   EXPECT_EQ(std::ranges::count(values, 2.0F), 1000);
   store_.Unpin(pin);
