@@ -138,12 +138,12 @@ class Client::Impl {
       over_ = Finished();
       return absl::OkStatus();
     }
-    const std::uint64_t acknowledged = data_->pushes_acknowledged();
-    data_ = nullptr;
-    member_->Disconnect();
     wire::FinishedT finished;
     finished.steps = clock_;
-    finished.pushes_acknowledged = acknowledged;
+    finished.pushes_acknowledged = data_->pushes_acknowledged();
+    finished.one_sided_bytes = data_->one_sided_reads().bytes;
+    data_ = nullptr;
+    member_->Disconnect();
     finished.final_loss = loss_;
     finished.reason = none_left_ ? "no steps left" : "its program has finished";
     member_->ReportFinished(std::move(finished));

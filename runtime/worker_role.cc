@@ -36,10 +36,11 @@ std::unique_ptr<wire::PhasesT> PhasesOf(const PhaseTimes& spent) {
   return phases;
 }
 
-wire::FinishedT FinishedOf(const TrainingResult& result, std::uint64_t acknowledged) {
+wire::FinishedT FinishedOf(const TrainingResult& result, const DataClient& client) {
   wire::FinishedT finished;
   finished.steps = result.steps;
-  finished.pushes_acknowledged = acknowledged;
+  finished.pushes_acknowledged = client.pushes_acknowledged();
+  finished.one_sided_bytes = client.one_sided_reads().bytes;
   finished.final_loss = result.final_loss;
   finished.phases = PhasesOf(result.phases);
   finished.reason =
@@ -66,11 +67,12 @@ absl::StatusOr<RoleEnd> WorkerRole::Work() {
   WEIR_RETURN_IF_ERROR(member_.Join());
   WEIR_ASSIGN_OR_RETURN(DataClient * client, member_.Connect());
   absl::StatusOr<TrainingResult> result = TrainOn(*client, *model, *batches);
-  const std::uint64_t acknowledged = client->pushes_acknowledged();
+  wire::FinishedT finished;
+  if (result.ok()) finished = FinishedOf(*result, *client);
   member_.Disconnect();
   WEIR_RETURN_IF_ERROR(result.status());
   if (result->end == TrainingResult::End::kInterrupted) return member_.Interrupted();
-  member_.ReportFinished(FinishedOf(*result, acknowledged));
+  member_.ReportFinished(std::move(finished));
   return WaitForEnd();
 }
 

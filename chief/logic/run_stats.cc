@@ -88,7 +88,7 @@ StalenessFigures RunStats::staleness() const {
 }
 
 ByteCounts RunStats::bytes() const {
-  ByteCounts bytes;
+  ByteCounts bytes{.pulled = one_sided_bytes_};
   for (const auto& [shard, stats] : stats_) {
     bytes.pushed += stats.bytes_pushed;
     bytes.pulled += stats.bytes_pulled;
@@ -133,6 +133,7 @@ std::string RunStats::PathsOf(MemberId member) const {
 }
 
 void RunStats::OnFinished(std::uint32_t worker, const wire::FinishedT& finished) {
+  one_sided_bytes_ += finished.one_sided_bytes;
   if (finished.phases == nullptr) return;
   constexpr double kSeconds = 1e-6;
   const wire::PhasesT& spent = *finished.phases;

@@ -41,6 +41,7 @@ class RunStats {
 
   const ShardId counter_;
   std::map<ShardId, wire::ShardStatsT> stats_;
+  std::uint64_t one_sided_bytes_ = 0;
   std::map<MemberId, std::vector<PathTaken>> paths_;
   std::map<std::uint32_t, WorkerPhases> phases_;  // by worker
 };

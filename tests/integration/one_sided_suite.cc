@@ -98,6 +98,9 @@ TEST_P(OneSidedTest, TheShardIsNotAskedAndThePathSaysSo) {
     plane.Thaw();
     EXPECT_EQ(client->one_sided_reads().blocks, 2 * plane.layout().blocks().size());
     EXPECT_EQ(client->one_sided_reads().declined, 0U);
+    std::int64_t bytes = 0;
+    for (const Block& block : plane.layout().blocks()) bytes += block.bytes();
+    EXPECT_EQ(client->one_sided_reads().bytes, static_cast<std::uint64_t>(2 * bytes));
     for (const auto& [shard, path] : client->paths()) {
       EXPECT_THAT(path, HasSubstr("rdma (messages over "));
     }

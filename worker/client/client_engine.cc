@@ -129,6 +129,15 @@ void ClientEngine::SendHeader(ShardIndex to, wire::MessageType type, ByteSpan he
                    net::SendToken(kHeaderOnly));
 }
 
+void ClientEngine::Count(BlockId block, bool read, DataClient::MappedReads& reads) const {
+  if (!read) {
+    ++reads.declined;
+    return;
+  }
+  ++reads.blocks;
+  reads.bytes += static_cast<std::uint64_t>(layout_.block(block).bytes());
+}
+
 std::optional<Version> ClientEngine::TryRead(const MappedRead& read) {
   const arena::Reader* const arena = links_.arena(read.from);
   if (arena == nullptr) return std::nullopt;
@@ -137,7 +146,7 @@ std::optional<Version> ClientEngine::TryRead(const MappedRead& read) {
     const ViewNumber newest(reads_until_view_.load(std::memory_order_acquire));
     version = ReadMapped(*arena, read, newest, weights_->block(layout_.block(read.block)));
   }
-  ++(version.has_value() ? mapped_reads_.blocks : mapped_reads_.declined);
+  Count(read.block, version.has_value(), mapped_reads_);
   return version;
 }
 
@@ -155,7 +164,7 @@ bool ClientEngine::StartRead(const MappedRead& read) {
 
 void ClientEngine::OnRead(const OneSidedReader::Read& read, std::optional<Version> version) {
   if (!MayRead(read.view)) version.reset();
-  ++(version.has_value() ? one_sided_reads_.blocks : one_sided_reads_.declined);
+  Count(read.block, version.has_value(), one_sided_reads_);
   logic_.OnRead(MonotonicNow(), read.block, version);
 }
 

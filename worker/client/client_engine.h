@@ -103,6 +103,7 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
     return reads_until_view_.load(std::memory_order_acquire) == arena::kClosed;
   }
   void OnRead(const OneSidedReader::Read& read, std::optional<Version> version);
+  void Count(BlockId block, bool read, DataClient::MappedReads& reads) const;
 
   /// Starts a call of the owner's: how long it was elsewhere does not count against deadlines.
   absl::Time Enter();

@@ -160,6 +160,7 @@ class DataClient {
   struct MappedReads {
     std::uint64_t blocks = 0;
     std::uint64_t declined = 0;
+    std::uint64_t bytes = 0;  ///< of those that were read
   };
   MappedReads mapped_reads() const;
   /// The same of blocks that were read from afar.

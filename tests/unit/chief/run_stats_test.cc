@@ -91,6 +91,19 @@ TEST(RunStatsTest, StalenessIsOfTheMergedHistograms) {
   EXPECT_EQ(stats.staleness().max, 5u);
 }
 
+// RDMA reads take nothing of a shard's processor, which so cannot count them.
+TEST(RunStatsTest, BytesPulledAreWhatShardsServedAndWhatWorkersReadThemselves) {
+  RunStats stats(ShardId{0});
+  wire::ShardStatsT shard = Shard(1, {});
+  shard.bytes_pulled = 5;
+  stats.OnStats({0}, shard);
+  wire::FinishedT finished;
+  finished.one_sided_bytes = 1000;
+  stats.OnFinished(0, finished);
+  stats.OnFinished(1, finished);
+  EXPECT_EQ(stats.bytes().pulled, 2005u);
+}
+
 TEST(SummaryTest, RatesAreOfThisRunsSteps) {
   ChiefOptions options = SimulatedCluster::DefaultOptions();
   options.start_step = Step(40);
