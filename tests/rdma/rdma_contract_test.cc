@@ -1,7 +1,11 @@
 // The transport contract over an RDMA device: rc as weir uses it, or what UCX_TLS says ("ud_v").
 // Where there is no device every case fails: scripts/rdma-vm has one.
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <ostream>
 #include <sstream>
 #include <string>
 
@@ -28,6 +32,35 @@ std::uint64_t PinnedKib() {
   return 0;
 }
 
+// All memory regions and queue pairs on all devices: those of this test, since nothing else is
+// there.
+struct DeviceResources {
+  int regions = -1;
+  int queue_pairs = -1;
+  bool operator==(const DeviceResources&) const = default;
+};
+
+DeviceResources OnDevices() {
+  DeviceResources all;
+  // "0: rxe0: pd 1 cq 2 qp 3 cm_id 0 mr 4 ctx 1 srq 0"
+  FILE* const output = popen("rdma resource show", "r");
+  if (output == nullptr) return all;
+  char line[256];
+  while (std::fgets(line, sizeof line, output) != nullptr) {
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      if (word == "mr") words >> all.regions;
+      if (word == "qp") words >> all.queue_pairs;
+    }
+  }
+  EXPECT_EQ(pclose(output), 0) << "rdma, of iproute2";
+  return all;
+}
+
+void PrintTo(const DeviceResources& all, std::ostream* out) {
+  *out << all.regions << " memory regions, " << all.queue_pairs << " queue pairs";
+}
+
 TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
   if (std::getenv("UCX_TLS") != nullptr) GTEST_SKIP() << "is about rc";
   TransportPair pair(OverRdma());
@@ -35,6 +68,7 @@ TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
   std::string address;
   pair.b.Run([&](net::Transport& t) { address = t.address(); });
   std::uint64_t pinned = 0;
+  DeviceResources resources;
   for (std::uint64_t i = 1; i <= 100; ++i) {
     std::unique_ptr<net::Memory> source;
     std::unique_ptr<net::Memory> target;
@@ -55,10 +89,15 @@ TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
       t.Disconnect(peer);
     });
     pair.b.Run([&](net::Transport&) { source.reset(); });
-    if (i == 20) pinned = PinnedKib();
+    if (i == 20) {
+      pinned = PinnedKib();
+      resources = OnDevices();
+    }
   }
   EXPECT_GT(pinned, 0U);
   EXPECT_EQ(PinnedKib(), pinned);
+  EXPECT_GT(resources.regions, 0);
+  EXPECT_EQ(OnDevices(), resources);
 }
 
 // Whoever asked to connect goes at once: the other one's answer may not be out yet.

@@ -1,5 +1,6 @@
 """Real processes over an RDMA device: run in the machine of scripts/rdma-vm, which is emulated, so that limits are generous."""
 import json
+import os
 import pathlib
 import re
 import signal
@@ -11,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 import harness
 
 LEASE = 5.0
+TRANSFER_WORKER = os.environ["WEIR_TRANSFER_WORKER"]
 # The limit holds only for those without CAP_IPC_LOCK.
 WITHOUT_LOCKED_MEMORY = ["prlimit", "--memlock=1048576", "setpriv", "--bounding-set=-ipc_lock,-sys_resource"]
 
@@ -24,6 +26,8 @@ class RdmaTest(harness.ClusterTest):
         result = json.loads(summary.read_text())
         self.assertEqual(result["global_step"], 50)
         self.assertEqual(result["pushes"]["lost"], 0)
+        # Each push followed a pull, mostly by reads that no ps takes part in.
+        self.assertGreaterEqual(result["bytes"]["pulled"], result["bytes"]["pushed"])
         self.assertEqual(len(result["paths"]), 4)
         for path in result["paths"]:
             self.assertRegex(path["path"], r"^rdma \(messages over ucx rc_\w+/rxe0:1")
@@ -40,6 +44,37 @@ class RdmaTest(harness.ClusterTest):
             roles[name].wait_for_line(r" [EW] worker \d: .*\bps 1\b", max(0.1, killed + 2 - time.monotonic()))
         print(f"the workers knew of a killed ps after {time.monotonic() - killed:.1f} s (emulated)")
         self.assert_exit([r for r in roles.values() if r is not roles["ps 1"]], 4, LEASE + 20)
+
+    def test_a_ps_killed_in_a_push_or_a_pull_is_a_typed_error_of_that_one(self):
+        job = self.folder / "transfers.json"
+        # 16 MiB, which take more than a second here.
+        job.write_text(json.dumps({"name": "transfers", "max_steps": 1000, "tensors": [{"name": "large", "shape": [4 << 20]}]}))
+        for op in ("push", "pull"):
+            with self.subTest(op=op):
+                self.kill_in_mid_transfer(job, op)
+
+    def kill_in_mid_transfer(self, job, op):
+        spec = harness.cluster_of(2, 1)
+        flags = ("--job", job, "--learning-rate", 1, "--model-dir", self.folder / op, "--transport", "rdma", "--lease", LEASE)
+        roles = {f"{role} {i}": self.start_role(spec, role, i, *flags) for role, i in (("chief", 0), ("ps", 0), ("ps", 1))}
+        worker = harness.Process("worker 0", [TRANSFER_WORKER, job, op], self.folder,
+                                 {"TF_CONFIG": json.dumps({"cluster": spec, "task": {"type": "worker", "index": 0}})})
+        self.processes.append(worker)
+        worker.wait_for_line(rf"^{op} 2 begins", 120)
+        began = self.packets()
+        # A quarter of its packets of 4 KiB is on the wire: half of the transfer is this ps's.
+        harness.wait_for(lambda: self.packets() - began > 1024, 30, "the transfer is under way")
+        roles["ps 1"].signal(signal.SIGKILL)
+        killed = time.monotonic()
+        worker.wait_for_line(rf"^{op} \d+ fails", 2)
+        print(f"the {op} failed {time.monotonic() - killed:.1f} s after its ps was killed (emulated)")
+        self.assertNotIn(f"{op} 2 ends", worker.text())
+        self.assertRegex(worker.text(), rf"(?m)^{op} 2 fails: UNAVAILABLE: .*\bps 1\b")
+        self.assert_exit([worker, roles["chief 0"], roles["ps 0"]], 4, LEASE + 20)
+
+    @staticmethod
+    def packets():
+        return int(pathlib.Path("/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts").read_text())
 
     def test_killed_worker_leaves_the_other_alone(self):
         # Most of a step here is a ps's reading of gradients: the killed one's are being read, mostly, and then not.
