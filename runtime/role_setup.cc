@@ -39,9 +39,10 @@ wire::Role WireRole(RoleType role) {
 }
 
 std::string WhyNoRdmaIn(const RoleSetup& setup) {
-  // The chief would not choose it anyway (RdmaRule), so nothing needs to be tried.
-  const bool idle =
-      setup.cluster.loopback_only && setup.options.transport == TransportChoice::kAuto;
+  // The chief would not choose it anyway (RdmaRule), so nothing needs to be tried. A program does
+  // not know what its chief was told.
+  const bool idle = setup.cluster.loopback_only &&
+                    setup.options.transport == TransportChoice::kAuto && !setup.external();
   return idle ? "all addresses of the cluster are loopback" : WhyNoRdma(setup.options);
 }
 

@@ -87,9 +87,12 @@ absl::Status WorkerMember::TakeThreads(const wire::JoinReplyT& welcome) {
 
 absl::StatusOr<DataClient*> WorkerMember::Connect() {
   WEIR_ASSIGN_OR_RETURN(const wire::ViewT view, WaitUntilReady());
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<DataClient> client, ConnectToShards(view));
+  absl::StatusOr<std::unique_ptr<DataClient>> client = ConnectToShards(view);
+  // The job's end is why, where it has one.
+  if (!client.ok() && MustEnd()) return WaitUntilReady().status();
+  WEIR_RETURN_IF_ERROR(client.status());
   MutexLock lock(&mutex_);
-  client_ = std::move(client);
+  client_ = *std::move(client);
   // Whatever came while the connections were made.
   if (inbox_.view.has_value()) client_->OnView(ViewNumber(inbox_.view->number));
   if (inbox_.end.has_value()) client_->Abort(absl::UnavailableError(inbox_.end->reason));

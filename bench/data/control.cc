@@ -30,8 +30,8 @@ constexpr int kSpins = 4096;
 
 // What the responder's memory holds before the first message, and what messages hold: no element is
 // the same in both.
-constexpr std::uint64_t kHeld = 0;
-constexpr std::uint64_t kSent = 1;
+constexpr std::uint64_t kHeld = 1;
+constexpr std::uint64_t kSent = 2;
 
 void Fill(std::uint64_t pattern, MutableByteSpan memory) {
   FillGradient(pattern, 0, 0,
@@ -96,8 +96,11 @@ class Responder final : public ControlResponder {
     return UCS_OK;
   }
 
-  static void OnFetched(void* request, ucs_status_t, std::size_t, void* self) {
-    static_cast<Responder*>(self)->Answer();
+  static void OnFetched(void* request, ucs_status_t status, std::size_t, void* self) {
+    auto* responder = static_cast<Responder*>(self);
+    // Memory that then holds nothing that was sent answers wrong.
+    if (status != UCS_OK) Fill(kHeld, responder->ucx_->memory());
+    responder->Answer();
     ucp_request_free(request);
   }
 
@@ -112,7 +115,7 @@ class Responder final : public ControlResponder {
   std::unique_ptr<RawUcx> ucx_;
   std::string ticket_;
   ucp_ep_h reply_to_ = nullptr;  // of the one requester
-  Word answer_ = 0;              // read until its send has ended; every one is the same
+  Word answer_ = 0;              // read until its send has ended; all of a window are the same
 };
 
 class Requester {
@@ -147,6 +150,7 @@ class Requester {
     if (!get) Fill(kSent, ucx_->memory());
     Samples samples;
     for (std::uint64_t i = 0; i < run_.warm_up + run_.iters; ++i) {
+      if (!get) Number(i);
       const absl::Time start = MonotonicNow();
       WEIR_RETURN_IF_ERROR(get ? Get() : SendAndAwait());
       const absl::Time end = MonotonicNow();
@@ -157,6 +161,13 @@ class Requester {
   }
 
  private:
+  // Each message begins otherwise than the last: an old one's answer is wrong.
+  void Number(std::uint64_t i) {
+    const MutableByteSpan memory = ucx_->memory();
+    const auto number = static_cast<std::uint32_t>(i + 1);
+    std::memcpy(memory.data(), &number, std::min(sizeof number, memory.size()));
+  }
+
   static ucs_status_t OnAnswer(void* self, const void*, std::size_t, void* data, std::size_t bytes,
                                const ucp_am_recv_param_t*) {
     auto* requester = static_cast<Requester*>(self);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "bench/common/output_file.h"
 #include "bench/common/sizes_flag.h"
 #include "bench/data/control.h"
@@ -47,6 +48,12 @@ class DataBenchRun {
     WEIR_ASSIGN_OR_RETURN(Samples pushes, processes.Do("push"));
     WEIR_ASSIGN_OR_RETURN(const Samples sum, processes.Do("check"));
     pushes.wrong += sum.wrong;
+    // A ps answers the first push whether it can get at the gradients where they lie.
+    WEIR_ASSIGN_OR_RETURN(const std::string path, processes.PathNow());
+    if (path != context_.path) {
+      Print(absl::StrCat("# ", SizeText(size), ": path ", path, "\n"));
+      context_.other_paths[size] = path;
+    }
     WEIR_ASSIGN_OR_RETURN(Samples pulls, processes.Do("pull"));
     DataRow push = RowOf("push", size, options_.window, options_.workers, std::move(pushes));
     DataRow pull = RowOf("pull", size, options_.window, options_.workers, std::move(pulls));

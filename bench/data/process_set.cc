@@ -88,6 +88,11 @@ absl::StatusOr<ProcessSet> ProcessSet::Start(const DataBenchOptions& options, st
   return set;
 }
 
+absl::StatusOr<std::string> ProcessSet::PathNow() {
+  workers_.front().Tell("path");
+  return workers_.front().AwaitLine(limit_);
+}
+
 absl::StatusOr<Samples> ProcessSet::Do(const std::string& word) {
   for (Child& worker : workers_) worker.Tell(word);
   Samples all;

@@ -31,7 +31,9 @@ class ProcessSet {
   /// Has the first worker and the first ps time the control of each kind, in this order, a kGet
   /// first. Before or after the rest, not in between.
   absl::StatusOr<std::vector<Samples>> DoControls(std::span<const ControlKind> kinds);
-  /// From the first worker to the first ps.
+  /// path(), as it is after what has been done.
+  absl::StatusOr<std::string> PathNow();
+  /// From the first worker to the first ps, before the first push.
   const std::string& path() const { return path_; }
   /// Lets all of them end by themselves. Errors: as Start.
   absl::Status End();

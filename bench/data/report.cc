@@ -53,6 +53,9 @@ std::string ReportJson(const DataBenchOptions& options, const RunContext& contex
                {"worker_cpus", context.worker_cpus},
                {"ps_cpus", context.ps_cpus},
                {"window", options.window}};
+  for (const auto& [size, path] : context.other_paths) {
+    json["other_paths"].push_back({{"size_bytes", size}, {"path", path}});
+  }
   return WithRows(std::move(json), rows);
 }
 

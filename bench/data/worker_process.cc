@@ -57,6 +57,7 @@ absl::StatusOr<std::unique_ptr<DataClient>> Connect(const RoleOptions& role, con
   options.host_id = HostId();
   options.transport_kind = TransportKind(setup);
   options.ucx_version = net::UcxVersion();
+  options.mapping = MappingOf(setup);
   options.one_sided_reads = OneSidedReadsOf(setup);
   options.connect_deadline = kConnectLimit;
   WEIR_ASSIGN_OR_RETURN(std::unique_ptr<net::Transport> transport, CreateTransport(setup));
@@ -74,8 +75,9 @@ class Worker {
     WEIR_ASSIGN_OR_RETURN(weights_, client_->AllocateParameters());
     WEIR_ASSIGN_OR_RETURN(gradients_, client_->AllocateParameters());
     WEIR_RETURN_IF_ERROR(client_->Pull(*weights_));
-    return client_->paths().front().second;
+    return path();
   }
+  std::string path() const { return client_->paths().front().second; }
 
   /// As worker_process.h says.
   absl::StatusOr<Samples> Do(const std::string& line) {
@@ -175,6 +177,10 @@ absl::Status RunWorkerProcess(const RoleOptions& options) {
   Answer(path);
   std::string line;
   while (std::getline(std::cin, line)) {
+    if (line == "path") {
+      Answer(worker.path());
+      continue;
+    }
     WEIR_ASSIGN_OR_RETURN(const Samples samples, worker.Do(line));
     Answer(samples.ToJson());
   }

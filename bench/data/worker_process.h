@@ -13,6 +13,7 @@ namespace weir::bench {
 ///   check  one pull; counts what differs from the sum of all workers' pushes; no samples
 ///   pull   as many pulls, each into a buffer that was overwritten just before, and compared right
 ///          after, both outside the timed part
+///   path   nothing; answered with the path to the first ps as it is now
 ///   control tcp|shm auto|eager|get TICKET
 ///          the control (control.h) against the responder of that ticket
 /// Between push and check, and check and pull, every worker must be waited for.

@@ -114,7 +114,7 @@ class Client {
 
   /// Applies one update, for the step that is held; where none is, takes one first. Returns once
   /// every ps has applied it, exactly once; `gradients` may then be overwritten. After an error
-  /// they may only be destroyed: a ps on this host that was slow may still read them. Errors:
+  /// they may only be destroyed: a ps that was slow may still read them. Errors:
   /// kOutOfRange when no step is left.
   absl::Status Push(const Parameters& gradients);
 

@@ -37,8 +37,8 @@ ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& option
       exports_(static_cast<std::size_t>(layout.shards())),
       gradient_places_(layout.blocks().size()) {}
 
-// First of all the transport, without what it mapped and opened: it reports the sends that are
-// still under way.
+// First of all the transport, without what it mapped and opened: it reports the sends and the gets
+// that are still under way.
 ClientEngine::~ClientEngine() {
   if (links_.reads_outstanding() > 0) Quiesce();
   links_.LetGoOfMemory();

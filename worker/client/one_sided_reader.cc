@@ -73,7 +73,12 @@ void OneSidedReader::GetWords(MutableByteSpan copy) {
 
 void OneSidedReader::OnGot(const absl::Status& status) {
   failed_ |= !status.ok();
-  if (--gets_ == 0) OnPhaseOver();
+  if (--gets_ == 0 && memory_ != nullptr) OnPhaseOver();
+}
+
+void OneSidedReader::LetGo() {
+  memory_.reset();
+  waiting_.clear();
 }
 
 void OneSidedReader::OnPhaseOver() {

@@ -22,7 +22,8 @@ namespace weir {
 /// after three attempts declined. Many blocks go together, one batch at a time, so that the three
 /// round trips are paid once for all of them.
 ///
-/// Threads: the transport's owner. Destroy it when it is idle and before its transport.
+/// Threads: the transport's owner. Destroy it when it is idle, or after its transport: it owns
+/// memory that its gets write to.
 class OneSidedReader {
  public:
   static constexpr int kAttempts = 3;
@@ -52,6 +53,9 @@ class OneSidedReader {
   bool Start();
   /// One of its gets has ended.
   void OnGot(const absl::Status& status);
+  /// Lets go of the remote memory, before the transport ends: nothing is started or done any more,
+  /// whatever still ends.
+  void LetGo();
   /// Reads that were added and are not done.
   std::size_t outstanding() const { return waiting_.size() + batch_.size(); }
 
@@ -81,7 +85,7 @@ class OneSidedReader {
   bool IsTheArena() const;
 
   net::Transport& transport_;
-  const std::unique_ptr<net::RemoteMemory> memory_;
+  std::unique_ptr<net::RemoteMemory> memory_;  // null after LetGo
   const ShardIndex shard_;
   const std::size_t blocks_;
   const Incarnation incarnation_;

@@ -13,10 +13,6 @@
 namespace weir {
 namespace {
 
-// The chief takes no longer ones (chief/logic/message_checks.cc): a worker that sent one would be
-// lost.
-constexpr std::size_t kMostPathBytes = 255;
-
 wire::ConnectRequestT RequestFor(const Layout& layout, const DataClientOptions& options,
                                  const net::Transport& transport) {
   wire::ConnectRequestT request;
@@ -247,7 +243,7 @@ std::size_t ShardConnections::reads_outstanding() const {
 
 void ShardConnections::LetGoOfMemory() {
   for (Connection& connection : shards_) {
-    connection.reader.reset();
+    if (connection.reader != nullptr) connection.reader->LetGo();
     connection.arena.reset();
     connection.memory.reset();
   }
@@ -294,7 +290,6 @@ std::vector<std::pair<ShardIndex, std::string>> ShardConnections::Paths(
     if (!connection.not_mapped.empty()) {
       absl::StrAppend(&path, ", not mapped: ", connection.not_mapped);
     }
-    if (path.size() > kMostPathBytes) path.resize(kMostPathBytes);
     paths.emplace_back(ShardIndex(static_cast<std::uint16_t>(s)), std::move(path));
   }
   return paths;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "worker/training/exchange_hooks.h"
 
@@ -90,8 +91,16 @@ absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, DataClient& 
       break;
     }
     watch.Restart();
-    WEIR_ASSIGN_OR_RETURN(const std::optional<Batch> batch, batches.Next());
+    const absl::StatusOr<std::optional<Batch>> next = batches.Next();
     watch.Lap(times.data);
+    if (!next.ok()) {
+      // What the last step pulls ahead may still be written to the caller's weights.
+      if (const absl::Status told = client.Release(completed); !told.ok()) {
+        LogWarning(told.message());
+      }
+      return next.status();
+    }
+    const std::optional<Batch>& batch = *next;
     if (!batch.has_value()) {
       result.end = TrainingResult::End::kNoDataLeft;
       break;
