@@ -77,6 +77,19 @@ class EmptyBatches final : public BatchIterator {
   absl::StatusOr<std::optional<Batch>> Next() override { return Batch(); }
 };
 
+/// Of data that cannot be read any further after so many.
+class FailingBatches final : public BatchIterator {
+ public:
+  explicit FailingBatches(int good) : left_(good) {}
+  absl::StatusOr<std::optional<Batch>> Next() override {
+    if (left_-- > 0) return Batch();
+    return absl::DataLossError("the file ends in the middle");
+  }
+
+ private:
+  int left_;
+};
+
 std::vector<float> SerialLosses(int steps) {
   const Layout layout = TestLayout();
   std::vector<std::vector<float>> weights, gradients;
@@ -188,6 +201,23 @@ TEST_P(TrainerTest, AModelThatFailsEndsTheTraining) {
     const auto result = TrainOn(*client);
     EXPECT_EQ(result.status(), absl::InternalError("failed half-way"));
     EXPECT_EQ(client->Release(std::nullopt), result.status());
+  });
+}
+
+// The last step's weights are still being pulled then; its buffers, too, are gone before the
+// client.
+TEST_P(TrainerTest, DataThatFailEndTheTrainingAndTheLastStepCounts) {
+  Start(10);
+  Within(absl::Seconds(30), [&] {
+    const auto client = plane_->Connect(kA);
+    {
+      auto weights = client->AllocateParameters();
+      auto gradients = client->AllocateParameters();
+      FailingBatches batches(3);
+      const auto result = Train({}, *client, model_, batches, *weights, *gradients);
+      EXPECT_EQ(result.status(), absl::DataLossError("the file ends in the middle"));
+    }
+    EXPECT_TRUE(plane_->WaitForStep(Step(3)));
   });
 }
 
