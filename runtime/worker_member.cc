@@ -88,10 +88,12 @@ absl::Status WorkerMember::TakeThreads(const wire::JoinReplyT& welcome) {
 absl::StatusOr<DataClient*> WorkerMember::Connect() {
   WEIR_ASSIGN_OR_RETURN(const wire::ViewT view, WaitUntilReady());
   absl::StatusOr<std::unique_ptr<DataClient>> client = ConnectToShards(view);
-  // The job's end is why, where it has one.
-  if (!client.ok() && MustEnd()) return WaitUntilReady().status();
-  WEIR_RETURN_IF_ERROR(client.status());
   MutexLock lock(&mutex_);
+  if (!client.ok()) {
+    // Where the job has ended, that is why.
+    WEIR_RETURN_IF_ERROR(Ending());
+    return client.status();
+  }
   client_ = *std::move(client);
   // Whatever came while the connections were made.
   if (inbox_.view.has_value()) client_->OnView(ViewNumber(inbox_.view->number));
@@ -106,16 +108,21 @@ void WorkerMember::Disconnect() {
   client.swap(client_);
 }
 
+absl::Status WorkerMember::Ending() const {
+  if (inbox_.end.has_value()) {
+    return WithExitCode(absl::UnavailableError(inbox_.end->reason),
+                        static_cast<ExitCode>(inbox_.end->exit_code));
+  }
+  if (interrupted()) {
+    return WithExitCode(absl::CancelledError(Interrupted().reason), ExitCode::kDone);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<wire::ViewT> WorkerMember::WaitUntilReady() {
   MutexLock lock(&mutex_);
   while (true) {
-    if (inbox_.end.has_value()) {
-      return WithExitCode(absl::UnavailableError(inbox_.end->reason),
-                          static_cast<ExitCode>(inbox_.end->exit_code));
-    }
-    if (interrupted()) {
-      return WithExitCode(absl::CancelledError(Interrupted().reason), ExitCode::kDone);
-    }
+    WEIR_RETURN_IF_ERROR(Ending());
     if (inbox_.view.has_value() && inbox_.view->ready) return *inbox_.view;
     changed_.WaitFor(&mutex_, absl::Seconds(1));
   }

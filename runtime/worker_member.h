@@ -73,6 +73,8 @@ class WorkerMember final : private SessionListener {
 
   /// How many shards each ps has: what a program of its own cannot know before it has joined.
   absl::Status TakeThreads(const wire::JoinReplyT& welcome);
+  /// The job's end, or the interrupt, with its exit code; OK while there is none.
+  absl::Status Ending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<wire::ViewT> WaitUntilReady();
   absl::StatusOr<std::unique_ptr<DataClient>> ConnectToShards(const wire::ViewT& view);
   bool interrupted() const { return interrupted_ != nullptr && interrupted_(); }
