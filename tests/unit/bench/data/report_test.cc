@@ -86,11 +86,13 @@ TEST(ReportTest, TheTableHasAValueUnderEachColumn) {
 TEST(ReportTest, TheJsonHasTheRowsAndTheirContext) {
   const std::vector<DataRow> rows = {RowOf("push", 8, 1, 2, {.nanoseconds = {2000}, .wrong = 3})};
   const DataBenchOptions options{.workers = 2, .transport = TransportChoice::kShm};
-  const RunContext context{.path = "message (x)", .worker_cpus = {0, 1}, .ps_cpus = {2}};
+  const RunContext context{
+      .path = "message (x)", .other_paths = {{8, "tcp"}}, .worker_cpus = {0, 1}, .ps_cpus = {2}};
   const auto json = nlohmann::json::parse(ReportJson(options, context, rows));
   EXPECT_EQ(json["bench"], "latency");
   EXPECT_EQ(json["transport"], "shm");
   EXPECT_EQ(json["path"], "message (x)");
+  EXPECT_EQ(json["other_paths"].dump(), R"([{"path":"tcp","size_bytes":8}])");
   EXPECT_EQ(json["worker_cpus"], (std::vector<int>{0, 1}));
   const auto& row = json["rows"][0];
   EXPECT_EQ(row["op"], "push");
