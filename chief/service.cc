@@ -135,7 +135,7 @@ absl::StatusOr<wire::JoinReplyT> Service::Join(const wire::JoinRequestT& request
 }
 
 absl::StatusOr<wire::StatusReplyT> Service::GetStatus() {
-  return Ask<wire::StatusReplyT>([this](absl::Time now) { return chief_.BuildStatus(now); });
+  return Ask<wire::StatusReplyT>([this](absl::Time now) { return chief_.OnStatusAsked(now); });
 }
 
 absl::Status Service::Session(rpc::MemberStream& stream) {

@@ -52,6 +52,14 @@ void Chief::Start(absl::Time now) {
 
 void Chief::OnTick(absl::Time now) { Advance(now); }
 
+wire::StatusReplyT Chief::OnStatusAsked(absl::Time now) {
+  wire::StatusReplyT status = BuildStatus(now);
+  status_asked_ = now;
+  if (phase_ >= Phase::kLingering) watcher_by_.reset();
+  Advance(now);
+  return status;
+}
+
 void Chief::OnHeldUp(absl::Time now) {
   const absl::Time until = now + options_.lease / 2;
   membership_.HoldUntil(until);
@@ -142,6 +150,7 @@ void Chief::StepPhase(absl::Time now) {
 absl::Time Chief::next_deadline() const {
   if (phase_ == Phase::kDone) return absl::InfiniteFuture();
   absl::Time next = std::min(membership_.next_expiry(), phase_by_);
+  if (watcher_by_.has_value()) next = std::min(next, *watcher_by_);
   if (phase_ == Phase::kWaiting) next = std::min({next, next_missing_log_, rdma_.next_look()});
   // Past saving, a stop only shortens what is left.
   if (phase_ <= Phase::kSaving) next = std::min({next, stop_by_, plan_.next_limit()});

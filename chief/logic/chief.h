@@ -75,6 +75,9 @@ class Chief {
 
   Phase phase() const { return phase_; }
   wire::StatusReplyT BuildStatus(absl::Time now) const;
+  /// The same, for one who watches: who asks again and again is told that the job ends well before
+  /// the chief goes (ChiefOptions::watcher_patience).
+  wire::StatusReplyT OnStatusAsked(absl::Time now);
   Summary BuildSummary(absl::Time now) const;
 
  private:
@@ -160,6 +163,8 @@ class Chief {
   std::map<std::uint32_t, int> unanswered_;
   std::optional<MemberId> evaluating_;  // whom the last evaluation waits for
   bool wait_for_unseen_ = false;        // lingering: also for listed tasks that never came
+  absl::Time status_asked_ = absl::InfinitePast();
+  std::optional<absl::Time> watcher_by_;  // lingering: for one who watches, until then
   int exit_code_ = 0;
   std::string end_reason_;
   absl::Time finished_at_ = absl::InfiniteFuture();

@@ -64,6 +64,8 @@ struct ChiefOptions {
   absl::Duration checkpoint_limit = absl::Seconds(300);
   /// After a failure or a stop only those who were in are waited for: they leave at once or never.
   absl::Duration failure_linger = absl::Seconds(1);
+  /// At a good end, for one who asked for the status no longer ago to ask once more.
+  absl::Duration watcher_patience = absl::Seconds(1);
   absl::Duration stop_linger = absl::Seconds(5);
 };
 

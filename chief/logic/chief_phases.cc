@@ -221,6 +221,9 @@ void Chief::EndJob(int exit_code, const std::string& reason, absl::Duration ling
                    absl::Time now) {
   phase_ = Phase::kLingering;
   phase_by_ = now + linger;
+  if (exit_code == 0 && now < status_asked_ + options_.watcher_patience) {
+    watcher_by_ = now + options_.watcher_patience;
+  }
   exit_code_ = exit_code;
   end_reason_ = reason;
   output_.Log(exit_code == 0 ? LogLevel::kInfo : LogLevel::kError,
@@ -239,7 +242,8 @@ void Chief::Fail(int exit_code, const std::string& reason, absl::Time now) {
 void Chief::Linger(absl::Time now) {
   const bool all_gone = !membership_.anyone_present() &&
                         (!wait_for_unseen_ || membership_.every_listed_task_is_gone());
-  if (!all_gone && now < phase_by_) return;
+  if (watcher_by_.has_value() && now >= *watcher_by_) watcher_by_.reset();
+  if ((!all_gone || watcher_by_.has_value()) && now < phase_by_) return;
   phase_ = Phase::kDone;
   finished_at_ = now;
   output_.Finish(exit_code_, end_reason_);

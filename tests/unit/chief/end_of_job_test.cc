@@ -332,6 +332,47 @@ TEST(LingerTest, ListedTasksThatNeverCameAreWaitedFor) {
       << "a chief that is done still answers";
 }
 
+TEST(LingerTest, WhoWatchesIsToldOfTheEnd) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  TrainToTheEnd(cluster);
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  EXPECT_EQ(cluster.chief->OnStatusAsked(cluster.now).phase, "collecting");
+  AnswerAllStats(cluster);
+  EverybodyLeaves(cluster);
+  EXPECT_FALSE(cluster.output.exit.has_value());
+  cluster.Pass(absl::Milliseconds(200));
+  EXPECT_FALSE(cluster.output.exit.has_value());
+  EXPECT_EQ(cluster.chief->OnStatusAsked(cluster.now).phase, "ending");
+  EXPECT_EQ(cluster.output.exit, 0);
+}
+
+TEST(LingerTest, WhoAskedOnceCostsASecondAtMost) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  TrainToTheEnd(cluster);
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  (void)cluster.chief->OnStatusAsked(cluster.now);
+  AnswerAllStats(cluster);
+  EverybodyLeaves(cluster);
+  cluster.Pass(absl::Seconds(1) - kTick);
+  EXPECT_FALSE(cluster.output.exit.has_value());
+  cluster.Pass(kTick);
+  EXPECT_EQ(cluster.output.exit, 0);
+}
+
+TEST(LingerTest, WhoAskedLongAgoIsNotWaitedFor) {
+  SimulatedCluster cluster;
+  cluster.EnterAll();
+  (void)cluster.chief->OnStatusAsked(cluster.now);
+  cluster.Pass(absl::Seconds(1));
+  TrainToTheEnd(cluster);
+  cluster.Evaluated(Worker(0), 100, 0.9F);
+  AnswerAllStats(cluster);
+  EverybodyLeaves(cluster);
+  EXPECT_EQ(cluster.output.exit, 0);
+}
+
 TEST(LingerTest, WhoCameTooLateAndWasToldSoIsNotWaitedFor) {
   ChiefOptions options = Options();
   options.workers = {0, 1, 2};
