@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <ostream>
 #include <sstream>
 #include <string>
 
@@ -32,33 +31,23 @@ std::uint64_t PinnedKib() {
   return 0;
 }
 
-// All memory regions and queue pairs on all devices: those of this test, since nothing else is
-// there.
-struct DeviceResources {
+// All memory regions on all devices: those of this test, since nothing else is there. (Queue pairs
+// say nothing here: UCX destroys one when the device reports its last work request, which rxe does
+// not do, so that they stay until their transport goes.)
+int RegionsOnDevices() {
   int regions = -1;
-  int queue_pairs = -1;
-  bool operator==(const DeviceResources&) const = default;
-};
-
-DeviceResources OnDevices() {
-  DeviceResources all;
   // "0: rxe0: pd 1 cq 2 qp 3 cm_id 0 mr 4 ctx 1 srq 0"
   FILE* const output = popen("rdma resource show", "r");
-  if (output == nullptr) return all;
+  if (output == nullptr) return regions;
   char line[256];
   while (std::fgets(line, sizeof line, output) != nullptr) {
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-      if (word == "mr") words >> all.regions;
-      if (word == "qp") words >> all.queue_pairs;
+      if (word == "mr") words >> regions;
     }
   }
   EXPECT_EQ(pclose(output), 0) << "rdma, of iproute2";
-  return all;
-}
-
-void PrintTo(const DeviceResources& all, std::ostream* out) {
-  *out << all.regions << " memory regions, " << all.queue_pairs << " queue pairs";
+  return regions;
 }
 
 TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
@@ -68,7 +57,7 @@ TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
   std::string address;
   pair.b.Run([&](net::Transport& t) { address = t.address(); });
   std::uint64_t pinned = 0;
-  DeviceResources resources;
+  int regions = 0;
   for (std::uint64_t i = 1; i <= 100; ++i) {
     std::unique_ptr<net::Memory> source;
     std::unique_ptr<net::Memory> target;
@@ -91,13 +80,13 @@ TEST(RdmaMemoryTest, IsNotLeakedOverAHundredConnects) {
     pair.b.Run([&](net::Transport&) { source.reset(); });
     if (i == 20) {
       pinned = PinnedKib();
-      resources = OnDevices();
+      regions = RegionsOnDevices();
     }
   }
   EXPECT_GT(pinned, 0U);
   EXPECT_EQ(PinnedKib(), pinned);
-  EXPECT_GT(resources.regions, 0);
-  EXPECT_EQ(OnDevices(), resources);
+  EXPECT_GT(regions, 0);
+  EXPECT_EQ(RegionsOnDevices(), regions);
 }
 
 // Whoever asked to connect goes at once: the other one's answer may not be out yet.
