@@ -137,7 +137,7 @@ net::UcxFabric FabricOf(const RoleSetup& setup) {
   switch (setup.options.transport) {
     case TransportChoice::kAuto:
       return net::UcxFabric::kTcpMapped;
-    // Peers on this host too: UCX finds no memory to map beside a connection that its device made.
+    // Peers on this host too (docs/decisions/0017).
     case TransportChoice::kRequireRdma:
     case TransportChoice::kRdma:
       return net::UcxFabric::kRdma;

@@ -9,8 +9,8 @@ namespace weir::arena {
 // A shard's memory as other processes on its host see it: the header, one word a block (in the
 // order of Layout::blocks_of), and the slots that the words point into. Native byte order.
 //
-// The shard's owner thread writes all of it but `bytes_read`. Nothing enforces that, since
-// ucp_rkey_ptr maps read-write: whoever has the key is trusted.
+// The shard's owner thread writes all of it but `bytes_read`. Nothing enforces that, since it
+// is mapped read-write: whoever has the key is trusted.
 
 inline constexpr std::uint64_t kMagic = 0x616e'6572'6172'6977;  // "wirarena", read as bytes
 inline constexpr std::uint32_t kFormat = 1;

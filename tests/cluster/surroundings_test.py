@@ -55,6 +55,30 @@ class SurroundingsTest(harness.ClusterTest):
         self.assertIn("--transport tcp", page)
         self.assertLessEqual(len(page.splitlines()), 5)
 
+    def with_small_segments(self, code, limit, *flags):
+        """In an IPC namespace whose kernel.shmmax is `limit` bytes."""
+        script = f'echo {limit} > /proc/sys/kernel/shmmax && exec "$@"'
+        probe = ["unshare", "-i", "sh", "-c", script, "sh", "true"]
+        if os.geteuid() != 0 or subprocess.run(probe, capture_output=True).returncode != 0:
+            self.skipTest("needs root and IPC namespaces with limits of their own")
+        return self.run_local(code, *flags, before=("unshare", "-i", "sh", "-c", script, "sh"))
+
+    def test_auto_goes_by_message_where_weights_find_no_segment(self):
+        # Of one page, a worker's sample fits; of less, nothing does.
+        for limit in (4096, 64):
+            summary = self.folder / f"summary_{limit}.json"
+            flags = self.small(model_dir=self.folder / f"model_{limit}")
+            text = self.with_small_segments(0, limit, *flags, "--summary", summary)
+            self.assert_trained(summary)
+            self.assertIn("worker 0 -> ps 0: message (ucx tcp/lo), not mapped: the memory of ps 0 cannot be mapped: ps 0 has none to share", text)
+            self.assertIn("more than kernel.shmmax", text)
+
+    def test_shm_whose_weights_find_no_segment_is_refused_by_name(self):
+        # UCX's own segments fit into the larger.
+        for limit in (65536, 4096):
+            text = self.with_small_segments(2, limit, *self.small(transport="shm"))
+            self.assertIn("kernel.shmmax", text[text.index("weir: "):])
+
     def test_without_privileges(self):
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root, to give it up, and setpriv")

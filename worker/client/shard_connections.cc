@@ -60,7 +60,9 @@ absl::StatusOr<std::unique_ptr<net::MappedMemory>> MapArena(net::Transport& tran
                                                             const std::string& name,
                                                             const wire::ConnectReplyT& reply) {
   if (reply.arena_key.empty()) {
-    return absl::UnavailableError(absl::StrCat(name, " shares no memory over its transport"));
+    return absl::UnavailableError(absl::StrCat(
+        name,
+        " has none to share (its log says why; look at kernel.shmmax and kernel.shmall there)"));
   }
   return transport.Map(peer, std::string(reply.arena_key.begin(), reply.arena_key.end()),
                        reply.arena_bytes);
@@ -143,9 +145,12 @@ absl::StatusOr<ShardConnections> ShardConnections::Open(
   for (int s = 0; s < layout.shards(); ++s) {
     const ShardIndex shard(static_cast<std::uint16_t>(s));
     const std::string name = NameOf(options, shard);
-    WEIR_ASSIGN_OR_RETURN(const wire::ConnectReplyT reply,
+    WEIR_ASSIGN_OR_RETURN(wire::ConnectReplyT reply,
                           AskUntilAnswered(shard, name, request, deadline, connector, pause));
     WEIR_RETURN_IF_ERROR(CheckReply(shard, name, reply));
+    if (sample != nullptr && request.sample_key.empty()) {
+      reply.not_mapped = "it is private (this worker's log says why; look at kernel.shmmax here)";
+    }
     WEIR_ASSIGN_OR_RETURN(Connection connection,
                           Join(layout, options, transport, shard, reply, on_read));
     connections.shards_.push_back(std::move(connection));

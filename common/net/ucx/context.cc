@@ -107,11 +107,8 @@ absl::StatusOr<ConfigPtr> ConfigOf(const UcxOptions& options) {
 absl::string_view TransportsOf(UcxFabric fabric) {
   switch (fabric) {
     case UcxFabric::kTcp:
-      return "tcp";
     case UcxFabric::kTcpMapped:
-      // Without MM_ERROR_HANDLING sysv gets no lane: it is there for its memory only. Not posix,
-      // which would need room in /dev/shm.
-      return "tcp,sysv";
+      return "tcp";
     case UcxFabric::kShm:
       return "posix,sysv";
     case UcxFabric::kRdma:

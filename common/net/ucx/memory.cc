@@ -11,17 +11,18 @@
 namespace weir::net {
 namespace {
 
+constexpr std::size_t kMemoryAlignment = 64;  // bytes
+
 absl::Status MapError(ucs_status_t status, std::size_t bytes) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      FromUcs(status, absl::StrCat("registering ", bytes, " bytes")).message(),
-      ". Look at the limits: locked memory (ulimit -l), /dev/shm (df /dev/shm; in Docker "
-      "--shm-size), kernel.shmmax and kernel.shmall (ipcs -l), the memory cgroup"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(FromUcs(status, absl::StrCat("registering ", bytes, " bytes")).message(),
+                   ". Look at the limits: locked memory (ulimit -l), the memory cgroup"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxMemory::Create(std::shared_ptr<UcxContext> context,
-                                                          std::size_t bytes, bool shared) {
+                                                          std::size_t bytes, bool remote) {
   if (bytes == 0) return absl::InvalidArgumentError("cannot register 0 bytes");
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Memory>> UcxMemory::Create(std::shared_ptr<UcxCon
   // Touches every page now: the first touch of 64 MB costs 100 to 300 ms.
   std::memset(start, 0, bytes);
   memory->bytes_ = MutableByteSpan(static_cast<std::byte*>(start), bytes);
-  if (shared) {
+  if (remote) {
     WEIR_ASSIGN_OR_RETURN(memory->remote_key_,
                           PackUcxMemoryKey(memory->context_->get(), handle, memory->bytes_));
   }

@@ -13,15 +13,13 @@
 
 namespace weir::net {
 
-/// In bytes, of the memory that a peer maps too.
-inline constexpr std::size_t kMemoryAlignment = 64;
-
-/// Memory that UCX allocated and registered. Keeps its context alive.
+/// Memory that UCX allocated and, over a fabric with one-sided reads, registered. Keeps its context
+/// alive.
 class UcxMemory final : public Memory {
  public:
-  /// `shared`: with a remote_key, for peers to map it.
+  /// `remote`: with a remote_key, for peers to read it from afar.
   static absl::StatusOr<std::unique_ptr<Memory>> Create(std::shared_ptr<UcxContext> context,
-                                                        std::size_t bytes, bool shared);
+                                                        std::size_t bytes, bool remote);
   ~UcxMemory() override;
   UcxMemory(const UcxMemory&) = delete;
   UcxMemory& operator=(const UcxMemory&) = delete;

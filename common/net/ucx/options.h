@@ -8,7 +8,7 @@ namespace weir::net {
 
 enum class UcxFabric {
   kTcp,        ///< messages over tcp; memory is private
-  kTcpMapped,  ///< messages over tcp; memory lies in SysV segments, where that works, to be mapped
+  kTcpMapped,  ///< messages over tcp; memory lies in SysV segments, where it can, to be mapped
   kShm,        ///< messages over shared memory; memory as with kTcpMapped
   kRdma,       ///< messages over an RDMA device, also to peers on this host; memory is private
 };

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ucp/api/ucp.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +18,7 @@ struct SendOperation {
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;
   std::size_t header_bytes = 0;
   ByteSpan payload;
-  ucp_mem_h memory = nullptr;  // null: the payload is not registered
+  const Memory* memory = nullptr;  // that the payload lies in; null: of the caller's own
   SendToken token;
   std::uint8_t type = 0;
   UcxEndpoint* endpoint = nullptr;  // null: not under way

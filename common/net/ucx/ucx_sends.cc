@@ -21,7 +21,7 @@ void UcxTransport::Send(PeerId peer, std::uint8_t type, ByteSpan header, ByteSpa
   if (!header.empty()) std::memcpy(operation->header.data(), header.data(), header.size());
   operation->header_bytes = header.size();
   operation->payload = payload;
-  operation->memory = memory == nullptr ? nullptr : static_cast<const UcxMemory*>(memory)->handle();
+  operation->memory = memory;
   operation->token = token;
   operation->type = type;
   operation->endpoint = endpoint;
@@ -120,9 +120,9 @@ ucs_status_ptr_t UcxTransport::Post(UcxEndpoint& endpoint, SendOperation* operat
   param.user_data = operation;
   param.memory_type = UCS_MEMORY_TYPE_HOST;
   const ByteSpan payload = operation->payload;
-  if (operation->memory != nullptr && !payload.empty()) {
+  if (operation->memory != nullptr && !payload.empty() && options_.fabric == UcxFabric::kRdma) {
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-    param.memh = operation->memory;
+    param.memh = static_cast<const UcxMemory*>(operation->memory)->handle();
   }
   return ucp_am_send_nbx(endpoint.handle, operation->type, operation->header.data(),
                          operation->header_bytes, payload.empty() ? nullptr : payload.data(),

@@ -9,9 +9,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "common/net/sysv/mapped_memory.h"
+#include "common/net/sysv/shared_memory.h"
 #include "common/net/ucx/address.h"
 #include "common/net/ucx/batch_format.h"
-#include "common/net/ucx/mapped_memory.h"
 #include "common/net/ucx/memory.h"
 #include "common/net/ucx/path.h"
 #include "common/net/ucx/status.h"
@@ -20,27 +21,31 @@
 namespace weir::net {
 namespace {
 
+const char* WhereToLook(UcxFabric fabric) {
+  switch (fabric) {
+    case UcxFabric::kTcp:
+    case UcxFabric::kTcpMapped:
+      return "do the devices exist, are ports of the range free?";
+    case UcxFabric::kShm:
+      return "`weir doctor` looks at /dev/shm, kernel.shmmax and kernel.shmall";
+    case UcxFabric::kRdma:
+      return "`weir doctor` shows devices, ports and the limit on locked memory, ulimit -l";
+  }
+  return "";
+}
+
 absl::Status WorkerError(ucs_status_t status, const UcxOptions& options) {
   std::string what = absl::StrCat("opening UCX over ", TransportsOf(options.fabric));
-  if (options.fabric == UcxFabric::kRdma) {
-    return WithExitCode(
-        FromUcs(status,
-                absl::StrCat(what, options.net_devices.empty() ? "" : " on ", options.net_devices,
-                             " (`weir doctor` shows devices, ports and the limit on locked "
-                             "memory, ulimit -l)")),
-        ExitCode::kBadUsage);
+  if (IsTcp(options.fabric) && options.loopback_only) {
+    absl::StrAppend(&what, " on lo");
+  } else if (options.fabric != UcxFabric::kShm && !options.net_devices.empty()) {
+    absl::StrAppend(&what, " on ", options.net_devices);
   }
-  if (IsTcp(options.fabric)) {
-    if (options.loopback_only) {
-      absl::StrAppend(&what, " on lo");
-    } else if (!options.net_devices.empty()) {
-      absl::StrAppend(&what, " on ", options.net_devices);
-    }
-    if (!options.port_range.empty()) absl::StrAppend(&what, ", ports ", options.port_range);
+  if (IsTcp(options.fabric) && !options.port_range.empty()) {
+    absl::StrAppend(&what, ", ports ", options.port_range);
   }
-  return WithExitCode(
-      FromUcs(status, absl::StrCat(what, " (do the devices exist, are ports of the range free?)")),
-      ExitCode::kBadUsage);
+  return WithExitCode(FromUcs(status, absl::StrCat(what, " (", WhereToLook(options.fabric), ")")),
+                      ExitCode::kBadUsage);
 }
 
 UcxWaiter::Arming ArmingOf(UcxFabric fabric) {
@@ -153,7 +158,13 @@ std::string UcxTransport::address() const {
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
-  return UcxMemory::Create(context_, bytes, /*shared=*/options_.fabric != UcxFabric::kTcp);
+  if (SharesMemory(options_.fabric)) {
+    auto shared = SysvMemory::Create(bytes);
+    if (shared.ok() || bytes == 0) return shared;
+    LogWarning("memory of ", bytes,
+               " bytes is private, for nobody to map: ", shared.status().message());
+  }
+  return UcxMemory::Create(context_, bytes, /*remote=*/options_.fabric == UcxFabric::kRdma);
 }
 
 absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
@@ -167,7 +178,7 @@ absl::StatusOr<std::unique_ptr<MappedMemory>> UcxTransport::Map(PeerId owner,
   if (endpoint->handle == nullptr) {
     return absl::UnavailableError(absl::StrCat("the connection to ", endpoint->name, " is lost"));
   }
-  return UcxMappedMemory::Create(endpoint->handle, key, bytes, endpoint->name);
+  return SysvMappedMemory::Create(key, bytes, endpoint->name);
 }
 
 ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,

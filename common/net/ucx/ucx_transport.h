@@ -105,8 +105,7 @@ class UcxTransport final : public Transport {
   void Submit(UcxEndpoint& endpoint, SendOperation* operation);
   void SubmitAlone(UcxEndpoint& endpoint, SendOperation* operation);
   void StartSend(UcxEndpoint& endpoint, SendOperation* operation);
-  static ucs_status_ptr_t Post(UcxEndpoint& endpoint, SendOperation* operation,
-                               std::uint32_t flags);
+  ucs_status_ptr_t Post(UcxEndpoint& endpoint, SendOperation* operation, std::uint32_t flags);
   bool Flush(UcxEndpoint& endpoint);
   void Complete(const UcxEndpoint& endpoint, SendToken token, ucs_status_t status);
   void MarkDown(UcxEndpoint& endpoint, ucs_status_t status);
