@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/data_plane.h"
+#include "worker/client/logic/client_logic.h"
 
 namespace weir::testing {
 namespace {
@@ -243,6 +244,25 @@ TEST_P(OverlapTest, AStepThatFailsLetsGoOfItsBuffers) {
     buffers.reset();
     plane_->Thaw();
     EXPECT_EQ(client->Release(std::nullopt), absl::InvalidArgumentError("a label is out of range"));
+  });
+}
+
+// As it goes, its transport reports what a ps did not take, of which the time to send it again has
+// come.
+TEST_P(OverlapTest, AClientThatEndsInMidPushSendsNothingMore) {
+  if (GetParam() != Fabric::kUcxShm) GTEST_SKIP() << "a peer's shared memory soon has no room";
+  Start(10);
+  Within(absl::Seconds(30), [this] {
+    auto client = plane_->Connect(kA);
+    Buffers buffers(*client);
+    ASSERT_EQ(*client->BeginStep(std::nullopt, buffers.weights, buffers.gradients), Step(1));
+    for (std::size_t t = 0; t < tensors(); ++t) ASSERT_EQ(client->AwaitTensor(t), absl::OkStatus());
+    plane_->Freeze(0);
+    plane_->Freeze(1);
+    for (std::size_t t = 0; t < tensors(); ++t) ASSERT_EQ(client->PushTensor(t), absl::OkStatus());
+    absl::SleepFor(ClientLogicOptions().retry_after + absl::Milliseconds(10));
+    client.reset();
+    plane_->Thaw();
   });
 }
 

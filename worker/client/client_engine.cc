@@ -38,9 +38,10 @@ ClientEngine::ClientEngine(const Layout& layout, const DataClientOptions& option
       gradient_places_(layout.blocks().size()) {}
 
 // First of all the transport, without what it mapped and opened: it reports the sends and the gets
-// that are still under way.
+// that are still under way, and nothing of that may lead to another.
 ClientEngine::~ClientEngine() {
-  if (links_.reads_outstanding() > 0) Quiesce();
+  logic_.Abort(MonotonicNow(), absl::CancelledError("the client ends"));
+  if (logic_.sends_outstanding() > 0 || links_.reads_outstanding() > 0) Quiesce();
   links_.LetGoOfMemory();
   transport_.reset();
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,12 +23,26 @@ struct Setting {
   std::string key;
   std::string value;
   std::string variable = absl::StrCat("UCX_", key);
+  // What happens where UCX does not take it. Empty: it only tunes.
+  std::string without;
 };
 
 struct ConfigRelease {
   void operator()(ucp_config_t* config) const { ucp_config_release(config); }
 };
 using ConfigPtr = std::unique_ptr<ucp_config_t, ConfigRelease>;
+
+Setting Needed(std::string key, std::string value, std::string without) {
+  Setting setting{std::move(key), std::move(value)};
+  setting.without = std::move(without);
+  return setting;
+}
+
+constexpr char kMayAbortConnecting[] =
+    "this process may abort when a peer dies while it is being connected to";
+
+// The whole connection first, then data.
+Setting ConnectsWhole() { return Needed("RESOLVE_REMOTE_EP_ID", "on", kMayAbortConnecting); }
 
 // UCX warns of a transport's key when that transport is not in TLS, so each fabric has its own.
 std::vector<Setting> SettingsOf(const UcxOptions& options) {
@@ -37,23 +52,23 @@ std::vector<Setting> SettingsOf(const UcxOptions& options) {
   };
   if (options.fabric == UcxFabric::kShm) {
     // Without it peer error handling takes the shared-memory lanes away.
-    settings.push_back({"MM_ERROR_HANDLING", "y"});
-    // The whole connection first, then data.
-    settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
+    settings.push_back(Needed("MM_ERROR_HANDLING", "y", "there may be no shared-memory lanes"));
+    settings.push_back(ConnectsWhole());
   } else if (options.fabric == UcxFabric::kRdma) {
-    settings.push_back({"RESOLVE_REMOTE_EP_ID", "on"});
+    settings.push_back(ConnectsWhole());
     // For ever: ud makes connections, and UCX 1.13 aborts when it gives one up whose peer died in
     // the middle (UcxTransport::Disconnect). Those who wait for a connection have limits of their
     // own, and the chief tells who is lost.
-    settings.push_back({"UD_TIMEOUT", "10000000s"});
+    settings.push_back(Needed("UD_TIMEOUT", "10000000s", kMayAbortConnecting));
     if (!options.net_devices.empty()) settings.push_back({"NET_DEVICES", options.net_devices});
   } else {
     // Nothing that we send needs the peer's endpoint (UcxTransport::StartSend says why not).
-    settings.push_back({"RESOLVE_REMOTE_EP_ID", "off"});
+    settings.push_back(Needed("RESOLVE_REMOTE_EP_ID", "off", kMayAbortConnecting));
     // Never zero-copy: when a connection breaks with a zero-copy send in the middle, UCX's tcp
     // completes that send twice (uct_tcp_ep_sendv) and aborts, and closing one writes into the
     // middle of the message, at which the peer aborts.
-    settings.push_back({"ZCOPY_THRESH", "inf"});
+    settings.push_back(
+        Needed("ZCOPY_THRESH", "inf", "this process may abort when a connection breaks"));
     // A block of up to 224 KiB and its headers leave and arrive in one segment, so that there is
     // one copy on the way, nothing to assemble, and the block is applied out of the segment.
     for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
@@ -79,11 +94,16 @@ absl::Status Apply(const Setting& setting, ucp_config_t* config) {
   }
   const ucs_status_t status = ucp_config_modify(config, setting.key.c_str(), setting.value.c_str());
   if (status == UCS_OK) return absl::OkStatus();
-  // A newer UCX says this of a key that it no longer knows, too; such a key only tunes.
-  const bool tunes = setting.key != "TLS" && setting.key != "NET_DEVICES" &&
-                     setting.variable != "UCX_TCP_PORT_RANGE";
-  if (tunes) {
-    LogDebug("this UCX does not take ", setting.variable, "=", setting.value);
+  // A newer UCX says this of a key that it no longer knows, too.
+  const bool asked_for = setting.key == "TLS" || setting.key == "NET_DEVICES" ||
+                         setting.variable == "UCX_TCP_PORT_RANGE";
+  if (!asked_for) {
+    if (setting.without.empty()) {
+      LogDebug("this UCX does not take ", setting.variable, "=", setting.value);
+    } else {
+      LogWarning("this UCX (", UcxVersion(), ") does not take ", setting.variable, "=",
+                 setting.value, ": ", setting.without);
+    }
     return absl::OkStatus();
   }
   return WithExitCode(

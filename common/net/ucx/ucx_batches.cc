@@ -150,10 +150,7 @@ bool UcxTransport::StartBatches() {
 }
 
 void UcxTransport::OnBatch(Batch batch) {
-  if (!IsBatch(batch)) {
-    ++dropped_messages_;
-    return;
-  }
+  if (!IsBatch(batch)) return Drop("a batch that is none");
   BatchRecord record;
   while (!batch.headers.empty() && TakeRecord(batch, record)) {
     DeliverMessage(record.type, record.header, record.payload);

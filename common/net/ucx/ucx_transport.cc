@@ -191,9 +191,8 @@ ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,
   // it drops it.
   if (header_bytes > (type == kBatchMessage ? kMaxBatchHeaderBytes : kMaxHeaderBytes) ||
       data_bytes > kMaxPayloadBytes || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-    ++transport->dropped_messages_;
-    LogDebug("dropped a message of type ", type, " with ", header_bytes, " + ", data_bytes,
-             " bytes");
+    transport->Drop(
+        absl::StrCat("of type ", type, " with ", header_bytes, " + ", data_bytes, " bytes"));
     return UCS_OK;
   }
   const ByteSpan its_header(static_cast<const std::byte*>(header), header_bytes);
@@ -204,6 +203,15 @@ ucs_status_t UcxTransport::OnActiveMessage(void* inbound, const void* header,
     transport->DeliverMessage(type, its_header, payload);
   }
   return UCS_OK;
+}
+
+void UcxTransport::Drop(absl::string_view what) {
+  ++dropped_messages_;
+  if (const std::uint64_t times = drops_.Add(MonotonicNow()); times > 0) {
+    LogWarning(
+        "dropped ", times, " message(s), the last ", what, ", which weir does not send: ",
+        "somebody else knows the UCX address of this process, or a member runs another build");
+  }
 }
 
 void UcxTransport::DeliverMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) {

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/occurrences.h"
 #include "common/net/transport.h"
 #include "common/net/ucx/batch_format.h"
 #include "common/net/ucx/context.h"
@@ -54,8 +55,9 @@ class UcxTransport final : public Transport {
   void Wake() override;
   std::string PathTo(PeerId peer) const override;
 
-  /// Messages that were dropped because header or payload were longer than the contract allows, or
-  /// because they came by rendezvous. Owner's thread.
+  /// Messages that were dropped, and logged, because no transport of ours sends such: longer than
+  /// the contract allows, by rendezvous, or a batch that is none. UCX does not say whose they were.
+  /// Owner's thread.
   std::uint64_t dropped_messages() const { return dropped_messages_; }
 
  private:
@@ -102,6 +104,7 @@ class UcxTransport final : public Transport {
   absl::Status CheckSend(const UcxEndpoint* endpoint, PeerId peer, std::uint8_t type,
                          ByteSpan header, ByteSpan payload) const;
   void DeliverMessage(std::uint8_t type, ByteSpan header, ByteSpan payload);
+  void Drop(absl::string_view what);
   void Submit(UcxEndpoint& endpoint, SendOperation* operation);
   void SubmitAlone(UcxEndpoint& endpoint, SendOperation* operation);
   void StartSend(UcxEndpoint& endpoint, SendOperation* operation);
@@ -161,6 +164,7 @@ class UcxTransport final : public Transport {
   TransportEvents* events_ = nullptr;       // only within Progress
   TransportEvents* last_events_ = nullptr;  // for the destructor
   std::uint64_t dropped_messages_ = 0;
+  Occurrences drops_;
 
   // Last: destroying the worker may call back, which touches most of the above.
   WorkerPtr worker_;

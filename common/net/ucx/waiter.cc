@@ -58,7 +58,7 @@ void UcxWaiter::Wait(absl::Duration timeout) {
     if (now >= waiting_->next_yield) Yield(now);
     return;
   }
-  Sleep(std::clamp(timeout, absl::ZeroDuration(), kLongestSleep), now - waiting_->began);
+  Sleep(now, std::clamp(timeout, absl::ZeroDuration(), kLongestSleep));
   waiting_->returned = MonotonicNow();
 }
 
@@ -80,18 +80,22 @@ void UcxWaiter::OnWork() {
   waiting_.reset();
 }
 
-void UcxWaiter::Sleep(absl::Duration timeout, absl::Duration waited) {
+void UcxWaiter::Sleep(absl::Time now, absl::Duration timeout) {
   const bool looked = std::exchange(waiting_->armed, false);
   const bool armed = looked || ucp_worker_arm(worker_) == UCS_OK;
   if (armed && !looked && arming_ == Arming::kSignalsWhatFollows) {
     waiting_->armed = true;
     return;
   }
-  if (!armed) {
+  if (armed) {
+    waiting_->busy_since.reset();
+  } else {
     // Something came in since the last Progress; or, where that goes on, UCX holds a send for which
     // a peer's shared memory has no room, and does not tell when it has. A frozen peer has none.
-    if (waited < kPatience) return;
-    timeout = std::min({timeout, waited / 16, kLongestNap});
+    if (!waiting_->busy_since.has_value()) waiting_->busy_since = now;
+    const absl::Duration busy = now - *waiting_->busy_since;
+    if (busy < kPatience) return;
+    timeout = std::min({timeout, busy / 16, kLongestNap});
   }
   // poll(2) passes over a negative descriptor: unarmed, the worker's own may be ready all the time.
   std::array<pollfd, 2> polled = {pollfd{armed ? worker_fd_ : -1, POLLIN, 0},

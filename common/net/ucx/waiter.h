@@ -50,7 +50,8 @@ class UcxWaiter {
     bool polls = false;   // at first, anyway
     absl::Time spin_until;
     absl::Time next_yield;
-    bool armed = false;  // by the last call, and the owner has looked once more
+    bool armed = false;                    // by the last call, and the owner has looked once more
+    std::optional<absl::Time> busy_since;  // UCX has kept it from sleeping
   };
 
   UcxWaiter(ucp_worker_h worker, int worker_fd, UniqueFd bell, absl::Duration spin, Arming arming)
@@ -60,8 +61,7 @@ class UcxWaiter {
         arming_(arming),
         policy_(spin) {}
   void Yield(absl::Time now);
-  /// `waited`: so far.
-  void Sleep(absl::Duration timeout, absl::Duration waited);
+  void Sleep(absl::Time now, absl::Duration timeout);
 
   ucp_worker_h worker_;
   int worker_fd_;  // the worker's own
