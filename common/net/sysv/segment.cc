@@ -7,19 +7,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
 
 namespace weir::net {
 namespace {
 
 // Not of the user's group: clusters have groups that all their users are in.
 constexpr int kPermissions = S_IRUSR | S_IWUSR;
-
-int New(std::size_t bytes) {
-  const int huge = shmget(IPC_PRIVATE, bytes, IPC_CREAT | SHM_HUGETLB | kPermissions);
-  return huge >= 0 ? huge : shmget(IPC_PRIVATE, bytes, IPC_CREAT | kPermissions);
-}
 
 // shmget(2): what each of its errors means for a new segment.
 absl::Status NoSegment(std::size_t bytes, int error) {
@@ -38,19 +35,43 @@ void* AttachAnywhere(int id) {
   return start == reinterpret_cast<void*>(-1) ? nullptr : start;
 }
 
+// Makes every page present: a first touch later costs 100 to 300 ms for 64 MB. And a segment may be
+// larger than what a memory or hugetlb cgroup grants: touching it would be SIGBUS then, and this is
+// an error.
+absl::Status Populate(MutableByteSpan bytes) {
+  while (madvise(bytes.data(), bytes.size(), MADV_POPULATE_WRITE) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    if (errno == EINVAL) {  // Linux before 5.14
+      std::memset(bytes.data(), 0, bytes.size());
+      break;
+    }
+    return absl::ResourceExhaustedError(absl::StrCat("touching a SysV segment of ", bytes.size(),
+                                                     " bytes: ", std::strerror(errno),
+                                                     " (look at the limits of the memory cgroup)"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Segment> Segment::Create(std::size_t bytes) {
-  const int id = New(bytes);
+  absl::StatusOr<Segment> huge = CreateOf(SHM_HUGETLB, bytes);
+  return huge.ok() ? std::move(huge) : CreateOf(0, bytes);
+}
+
+absl::StatusOr<Segment> Segment::CreateOf(int pages, std::size_t bytes) {
+  const int id = shmget(IPC_PRIVATE, bytes, IPC_CREAT | pages | kPermissions);
   if (id < 0) return NoSegment(bytes, errno);
   void* const start = AttachAnywhere(id);
   const int error = errno;
   // On Linux it can be attached by its id from now on too, until the last one lets go of it.
   shmctl(id, IPC_RMID, nullptr);
   if (start == nullptr) return NoSegment(bytes, error);
+  Segment segment(id, MutableByteSpan(static_cast<std::byte*>(start), bytes));
   // Only advice, for kernels that share huge pages on request.
   madvise(start, bytes, MADV_HUGEPAGE);
-  return Segment(id, MutableByteSpan(static_cast<std::byte*>(start), bytes));
+  WEIR_RETURN_IF_ERROR(Populate(segment.bytes()));
+  return segment;
 }
 
 absl::StatusOr<Segment> Segment::Attach(int id) {

@@ -13,7 +13,8 @@ namespace weir::net {
 class Segment {
  public:
   /// A new one of `bytes` > 0 zeros that processes of this user can attach; of huge pages where
-  /// there are any. Errors: kResourceExhausted, naming the limit that was hit.
+  /// there are any. All of it is there, and no later access fails. Errors: kResourceExhausted,
+  /// naming the limit that was hit.
   static absl::StatusOr<Segment> Create(std::size_t bytes);
   /// Whichever segment of this IPC namespace `id` names. Errors: kUnavailable where there is none,
   /// or it is another user's.
@@ -30,6 +31,7 @@ class Segment {
 
  private:
   Segment(int id, MutableByteSpan bytes) : id_(id), bytes_(bytes) {}
+  static absl::StatusOr<Segment> CreateOf(int pages, std::size_t bytes);
 
   const int id_;
   MutableByteSpan bytes_;

@@ -1,6 +1,5 @@
 #include "common/net/sysv/shared_memory.h"
 
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -15,8 +14,6 @@ absl::StatusOr<std::unique_ptr<Memory>> SysvMemory::Create(std::size_t bytes) {
     return absl::InvalidArgumentError(absl::StrCat("cannot share ", bytes, " bytes of memory"));
   }
   WEIR_ASSIGN_OR_RETURN(Segment segment, Segment::Create(SegmentBytes(bytes)));
-  // Touches every page now: the first touch of 64 MB costs 100 to 300 ms.
-  std::memset(segment.bytes().data(), 0, segment.bytes().size());
   const SegmentKey key{.id = segment.id(), .bytes = bytes, .mark = {RandomId(), RandomId()}};
   SetMark(segment.bytes(), key.mark);
   return std::unique_ptr<Memory>(new SysvMemory(std::move(segment), bytes, key.Pack()));
