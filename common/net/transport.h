@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxPayloadBytes = 224 * 1024;
 /// Message types are 1 to this (wire::MessageType).
 inline constexpr std::uint8_t kMaxMessageType = 15;
 
-/// Zeroed memory that the transport has registered, 64-byte aligned. Outlives every send from it
+/// Zeroed memory that the transport made ready for its fabric, 64-byte aligned. Outlives every send from it
 /// and every Get into it: destroy it after they were reported. It may outlive its transport, whose
 /// destructor reports the last of them.
 class Memory {

@@ -248,7 +248,7 @@ TEST_P(OverlapTest, AStepThatFailsLetsGoOfItsBuffers) {
 }
 
 // As it goes, its transport reports what a ps did not take, of which the time to send it again has
-// come.
+// come. The others' steps go on.
 TEST_P(OverlapTest, AClientThatEndsInMidPushSendsNothingMore) {
   if (GetParam() != Fabric::kUcxShm) GTEST_SKIP() << "a peer's shared memory soon has no room";
   Start(10);
@@ -263,6 +263,12 @@ TEST_P(OverlapTest, AClientThatEndsInMidPushSendsNothingMore) {
     absl::SleepFor(ClientLogicOptions().retry_after + absl::Milliseconds(10));
     client.reset();
     plane_->Thaw();
+    const auto other = plane_->Connect(kB);
+    Buffers others(*other);
+    const auto step = other->BeginStep(std::nullopt, others.weights, others.gradients);
+    ASSERT_EQ(*step, Step(2));
+    EXPECT_EQ(PushAll(*other, others, Step(2), OrderOf(Step(2))), absl::OkStatus());
+    EXPECT_EQ(other->Release(Step(2)), absl::OkStatus());
   });
 }
 

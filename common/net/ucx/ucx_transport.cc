@@ -160,7 +160,7 @@ std::string UcxTransport::address() const {
 absl::StatusOr<std::unique_ptr<Memory>> UcxTransport::Allocate(std::size_t bytes) {
   if (SharesMemory(options_.fabric)) {
     auto shared = SysvMemory::Create(bytes);
-    if (shared.ok() || bytes == 0) return shared;
+    if (!absl::IsResourceExhausted(shared.status())) return shared;
     LogWarning("memory of ", bytes,
                " bytes is private, for nobody to map: ", shared.status().message());
   }

@@ -188,16 +188,14 @@ TEST(UcxGarbageTest, MessagesThatNoWeirSendsAreDroppedAndCounted) {
   std::string address;
   node.Run([&](Transport& t) { address = t.address(); });
   Stranger stranger(address);
+  const auto dropped = [&] {
+    std::uint64_t count = 0;
+    node.Run(
+        [&](Transport& t) { count = static_cast<const net::UcxTransport&>(t).dropped_messages(); });
+    return count;
+  };
   for (const Bad& message : bad) {
-    std::uint64_t before = 0;
-    const auto dropped = [&] {
-      std::uint64_t count = 0;
-      node.Run([&](Transport& t) {
-        count = static_cast<const net::UcxTransport&>(t).dropped_messages();
-      });
-      return count;
-    };
-    before = dropped();
+    const std::uint64_t before = dropped();
     stranger.Send(message.type, message.header, message.payload, message.flags);
     const absl::Time give_up = MonotonicNow() + absl::Seconds(10);
     while (dropped() == before && MonotonicNow() < give_up) stranger.Progress();

@@ -1,11 +1,14 @@
 // Memory in SysV segments, and what is mapped of it: by processes that end, in IPC namespaces of
 // their own, and with keys that are wrong.
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -59,6 +62,7 @@ class Process {
     if (pipe(pipe_fds) != 0) abort();
     pid_ = fork();
     if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       const std::string text = say();
       if (write(pipe_fds[1], text.data(), text.size()) < 0) _exit(1);
       close(pipe_fds[1]);
@@ -110,6 +114,30 @@ TEST(SysvMemoryTest, OfAnySize) {
   for (const std::size_t bytes : {std::size_t{0}, ~std::size_t{0}, ~std::size_t{0} - 100}) {
     EXPECT_EQ(SysvMemory::Create(bytes).status().code(), absl::StatusCode::kInvalidArgument);
   }
+}
+
+// In bytes; 0: this process has no segment.
+std::size_t LargestPageOfSegments() {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t largest = 0;
+  bool segment = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("-") < line.find(" ")) segment = line.find("/SYSV") != std::string::npos;
+    if (!segment || !line.starts_with("KernelPageSize:")) continue;
+    largest = std::max(largest, std::size_t{std::stoul(line.substr(line.find(' ')))} * 1024);
+  }
+  return largest;
+}
+
+TEST(SysvMemoryTest, IsOfHugePagesWhereThereAreAny) {
+  std::ifstream meminfo("/proc/meminfo");
+  std::size_t free = 0;
+  for (std::string word; meminfo >> word;) {
+    if (word == "HugePages_Free:") meminfo >> free;
+  }
+  if (free == 0) GTEST_SKIP() << "no huge pages (sysctl vm.nr_hugepages)";
+  const auto memory = Allocated();
+  EXPECT_GT(LargestPageOfSegments(), 4096U);
 }
 
 TEST(SysvMemoryTest, MoreThanThereIsNamesTheLimit) {
