@@ -342,7 +342,9 @@ class ServerImpl final : public Server,
             });
         return;
       default:
-        LogDebug("dropped a message of type ", type, ": no worker sends such");
+        if (const Connection* from = SenderOf(header)) {
+          CloseLiar(from->session, absl::StrCat("a message of type ", type));
+        }
     }
   }
 
@@ -350,11 +352,19 @@ class ServerImpl final : public Server,
   // nothing in the message counts (docs/security.md).
   template <typename Struct, typename Handler>
   void Dispatch(ByteSpan bytes, Handler handler) {
-    const auto header = net::ReadHeader<Struct>(bytes);
-    if (!header.has_value()) return;
-    const Connection* connection = connections_.OfSession(header->session());
-    if (connection == nullptr) return DropWithoutSession(header->session());
-    if (Enter(connection->session)) handler(*connection, *header);
+    const Connection* from = SenderOf(bytes);
+    if (from == nullptr || !Enter(from->session)) return;
+    if (const auto header = net::ReadHeader<Struct>(bytes)) return handler(*from, *header);
+    CloseLiar(from->session, absl::StrCat("a header of ", bytes.size(), " bytes where there are ",
+                                          sizeof(Struct)));
+  }
+
+  /// Null: nobody's, and dropped.
+  const Connection* SenderOf(ByteSpan header) {
+    const std::uint64_t session = net::SessionOf(header);
+    const Connection* connection = connections_.OfSession(session);
+    if (connection == nullptr) DropWithoutSession(session);
+    return connection;
   }
 
   // --- PushIntake::Sessions

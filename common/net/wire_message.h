@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <type_traits>
@@ -17,6 +18,14 @@ std::optional<Struct> ReadHeader(ByteSpan header) {
   Struct copy;
   std::memcpy(&copy, header.data(), sizeof(Struct));
   return copy;
+}
+
+/// The session that a header names, whatever else it has: its first eight bytes, as in every struct
+/// of schemas/data.fbs. Of a shorter one 0, which is nobody's session.
+inline std::uint64_t SessionOf(ByteSpan header) {
+  std::uint64_t session = 0;
+  if (header.size() >= sizeof(session)) std::memcpy(&session, header.data(), sizeof(session));
+  return session;
 }
 
 }  // namespace weir::net

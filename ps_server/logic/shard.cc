@@ -21,6 +21,7 @@ const char* Malformed(const Layout& layout, const BlockStore& store, std::size_t
     return "a push whose payload is not of its block's size";
   }
   if (header.sequence() == 0) return "a push with sequence 0";
+  if (header.codec() != 0) return "a push in a codec that does not exist";
   if (header.blocks_here() == 0 || header.blocks_here() > blocks_here) {
     return "a push with an impossible number of blocks on this shard";
   }
@@ -185,8 +186,9 @@ bool Shard::IsNews(WorkerIndex index, const wire::PushBlock& header) {
     RefuseLie(index, header, "a push that changed its number of blocks on this shard");
     return false;
   }
-  if (header.codec() != 0 || header.base_version() > store_.version(block).value()) {
-    RefusePush(index, header, wire::Code::Invalid);
+  // Versions only grow as long as a session lives: nobody can have pulled this one.
+  if (header.base_version() > store_.version(block).value()) {
+    RefuseLie(index, header, "a push that was computed from a version to come");
     return false;
   }
   return true;

@@ -11,9 +11,13 @@ namespace weir::testing {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kElements = 100;
 constexpr absl::Duration kLimit = absl::Seconds(30);
+// Where the fabric does not tell a worker that its connection was closed, its deadline does.
+constexpr absl::Duration kDeadline = absl::Milliseconds(300);
+constexpr std::uint64_t kNews = 1u << 20;  // a push's number that its worker has not reached
 
 /// Sends whatever it likes to one address, in the name of whomever it likes.
 class Stranger final : public net::TransportEvents {
@@ -29,9 +33,12 @@ class Stranger final : public net::TransportEvents {
 
   template <typename Header>
   void Send(wire::MessageType type, const Header& header, bool with_payload) {
-    transport_->Send(peer_, static_cast<std::uint8_t>(type), AsBytes(header),
-                     with_payload ? ByteSpan(payload_->bytes()) : ByteSpan(),
-                     with_payload ? payload_.get() : nullptr, net::SendToken(sent_++));
+    Send(static_cast<std::uint8_t>(type), AsBytes(header), with_payload ? kElements : 0);
+  }
+  void Send(std::uint8_t type, ByteSpan header, std::int64_t elements) {
+    const auto bytes = static_cast<std::size_t>(elements) * sizeof(float);
+    transport_->Send(peer_, type, header, ByteSpan(payload_->bytes()).first(bytes),
+                     elements > 0 ? payload_.get() : nullptr, net::SendToken(sent_++));
   }
   void Progress() {
     if (!transport_->Progress(*this)) transport_->Wait(absl::Milliseconds(1));
@@ -55,6 +62,11 @@ class StrangerTest : public ::testing::TestWithParam<Fabric> {
  protected:
   StrangerTest() {
     plane_.Join(kA);
+    Connect();
+  }
+
+  /// The worker, as whose latest life it is.
+  void Connect(absl::Duration request_deadline = kLimit) {
     const ShardConnector through = [this](ShardIndex shard, const wire::ConnectRequestT& request) {
       auto reply = plane_.Call(shard, request);
       worker_address_ = request.data_address;
@@ -62,7 +74,11 @@ class StrangerTest : public ::testing::TestWithParam<Fabric> {
       session_ = reply->session;
       return reply;
     };
-    client_ = *plane_.TryConnect(plane_.OptionsOf(kA), through);
+    DataClientOptions options = plane_.OptionsOf(kA);
+    options.request_deadline = request_deadline;
+    weights_.reset();
+    client_.reset();
+    client_ = *plane_.TryConnect(options, through);
     weights_ = std::make_unique<ParameterBuffer>(*client_->AllocateParameters());
   }
 
@@ -139,6 +155,126 @@ TEST_P(StrangerTest, FeedsAWorkerNothing) {
   }
   EXPECT_GE(client_->strangers_messages(), 100U);
   EXPECT_EQ(plane_.server(0).strangers_messages(), 0U);
+}
+
+/// A message as one sends it that has a session, but is no worker, or no ps, of weir's.
+struct Nonsense {
+  const char* what;
+  std::uint8_t type;
+  std::string header;
+  std::int64_t elements = 0;
+};
+
+template <typename Header>
+Nonsense Of(const char* what, wire::MessageType type, const Header& header,
+            std::int64_t elements = 0) {
+  const ByteSpan bytes = AsBytes(header);
+  return {what, static_cast<std::uint8_t>(type),
+          std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), elements};
+}
+
+Nonsense Short(wire::MessageType type, std::uint64_t session) {
+  return Of("a header that ends too soon", type, session);
+}
+
+TEST_P(StrangerTest, NonsenseInASessionsNameEndsThatSessionAlone) {
+  const auto all = [&](std::uint64_t session) {
+    const std::uint64_t life = plane_.OptionsOf(kA).incarnation.value();
+    const std::uint32_t view = plane_.view().value();
+    const auto push = [&](std::uint64_t base, std::uint32_t block, std::uint8_t codec,
+                          std::uint8_t source) {
+      return wire::PushBlock(session, life, kNews, base, 1, view, block, 1, 1, 0, codec, source);
+    };
+    return std::vector<Nonsense>{
+        Short(wire::MessageType::PushBlock, session),
+        Short(wire::MessageType::PullRequest, session),
+        Short(wire::MessageType::TicketRequest, session),
+        Short(wire::MessageType::ExportMemory, session),
+        Of("a type that there is not", wire::MessageType(13), session),
+        Of("a worker's answer", wire::MessageType::PushAck, session),
+        Of("another block", wire::MessageType::PushBlock, push(0, 7, 0, 0), kElements),
+        Of("half a block", wire::MessageType::PushBlock, push(0, 0, 0, 0), kElements / 2),
+        Of("a codec that there is not", wire::MessageType::PushBlock, push(0, 0, 9, 0), kElements),
+        Of("a version to come", wire::MessageType::PushBlock, push(1u << 30, 0, 0, 0), kElements),
+        Of("no source", wire::MessageType::PushBlock, push(0, 0, 0, 9), kElements),
+        Of("memory that was not exported", wire::MessageType::PushBlock, push(0, 0, 0, 1)),
+        Of("too many blocks", wire::MessageType::PullRequest,
+           wire::PullRequest(session, life, 1, view, 0, 99, 0, 0)),
+    };
+  };
+  plane_.Join(kB);
+  const DataPlane::ClientPtr other = plane_.Connect(kB);
+  auto gradients = other->AllocateParameters();
+  auto weights = other->AllocateParameters();
+  std::ranges::fill(gradients->tensor(0), -10.0F);
+  float weight = 0;
+  Connect(kDeadline);
+  for (std::size_t i = 0; i < all(0).size(); ++i) {
+    Stranger stranger(plane_.CreateTransport(), ps_address_);
+    const Nonsense message = all(session_)[i];
+    SCOPED_TRACE(message.what);
+    stranger.Send(message.type, std::as_bytes(std::span(message.header)), message.elements);
+    // The session's own worker finds out at its next push, by the end of its connection or its
+    // deadline.
+    absl::Status ended;
+    const absl::Time give_up = MonotonicNow() + kLimit;
+    auto own = client_->AllocateParameters();
+    while (ended.ok() && MonotonicNow() < give_up) {
+      stranger.Progress();
+      ended = client_->Push(*own, Step(1));
+    }
+    EXPECT_TRUE(absl::IsUnavailable(ended) || absl::IsDeadlineExceeded(ended) ||
+                absl::IsInvalidArgument(ended))
+        << ended;
+    ASSERT_EQ(other->Push(*gradients, Step(1)), absl::OkStatus());
+    weight += 1.0F;
+    ASSERT_EQ(other->Pull(*weights), absl::OkStatus());
+    EXPECT_THAT(weights->tensor(0), Each(weight));
+    plane_.Leave(kA);
+    plane_.Join(kA);
+    Connect(kDeadline);
+  }
+  EXPECT_EQ(plane_.server(0).strangers_messages(), 0U);
+}
+
+TEST_P(StrangerTest, NonsenseInAShardsNameEndsItsConnection) {
+  const auto all = [&](std::uint64_t session) {
+    const std::uint32_t view = plane_.view().value();
+    return std::vector<Nonsense>{
+        Short(wire::MessageType::PushAck, session),
+        Short(wire::MessageType::PullBlock, session),
+        Short(wire::MessageType::TicketReply, session),
+        Short(wire::MessageType::MemoryMapped, session),
+        Of("a type that there is not", wire::MessageType(13), session),
+        Of("a worker's request", wire::MessageType::PullRequest, session),
+        Of("another block", wire::MessageType::PushAck,
+           wire::PushAck(session, 1, 7, view, 7, wire::Code::Ok, 0, 0, 0)),
+        Of("half a block", wire::MessageType::PullBlock,
+           wire::PullBlock(session, 1, 7, view, 0, wire::Code::Ok, 0, 0, 0), kElements / 2),
+        Of("a step that was not asked for", wire::MessageType::TicketReply,
+           wire::TicketReply(session, 99, 1, view, wire::TicketOutcome::Granted, 0, 0)),
+    };
+  };
+  for (std::size_t i = 0; i < all(0).size(); ++i) {
+    Stranger stranger(plane_.CreateTransport(), worker_address_);
+    const Nonsense message = all(session_)[i];
+    SCOPED_TRACE(message.what);
+    stranger.Send(message.type, std::as_bytes(std::span(message.header)), message.elements);
+    absl::Status ended;
+    const absl::Time give_up = MonotonicNow() + kLimit;
+    auto own = client_->AllocateParameters();
+    while (ended.ok() && MonotonicNow() < give_up) {
+      stranger.Progress();
+      ended = client_->Push(*own, Step(1));
+    }
+    EXPECT_EQ(ended.code(), absl::StatusCode::kUnavailable) << ended;
+    EXPECT_THAT(std::string(ended.message()), HasSubstr("closed the connection to ps 0: it sent"));
+    EXPECT_EQ(ExitCodeOf(ended), ExitCode::kPeerLost);
+    plane_.Leave(kA);
+    plane_.Join(kA);
+    Connect();
+    EXPECT_THAT(Pulled(), Each(0.0F)) << "pushes of zeros, or none";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(On, StrangerTest, ::testing::ValuesIn(kFabrics),

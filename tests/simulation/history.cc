@@ -84,8 +84,8 @@ struct Printer {
   std::string operator()(const LevelReached& e) const {
     return absl::StrCat(e.what, " reached ", e.value, " of ", e.limit);
   }
-  std::string operator()(const WorkerAccused& e) const {
-    return absl::StrCat("worker ", e.worker.value(), " is accused of ", e.what);
+  std::string operator()(const PeerAccused& e) const {
+    return absl::StrCat(e.peer, " is accused of ", e.what);
   }
   std::string operator()(const CutStored& e) const {
     return absl::StrCat("the checkpoint of step ", e.step.value(), " with ", e.blocks.size(),

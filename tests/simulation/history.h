@@ -108,9 +108,10 @@ struct LevelReached {
   int value = 0;
   int limit = 0;
 };
-/// A shard wants to close the connection of a worker, although every worker here is correct.
-struct WorkerAccused {
-  WorkerIndex worker;
+/// A shard wants to close the connection of a worker, or a worker that of a shard, although all of
+/// them are correct here.
+struct PeerAccused {
+  std::string peer;  ///< "worker 1"
   std::string what;
 };
 /// A checkpoint was committed: the blocks of all its files.
@@ -126,7 +127,7 @@ struct FinalBlock {
 using Event = std::variant<OperationStarted, OperationEnded, LifeOver, ShardTookView, BlockApplied,
                            PullDelivered, MappedReadMade, WeightsRead, GradientMade, PushSent,
                            SnapshotBlock, StepGranted, StepCounted, LentBytesChanged, LevelReached,
-                           WorkerAccused, CutStored, FinalBlock>;
+                           PeerAccused, CutStored, FinalBlock>;
 using History = std::vector<Event>;
 
 std::string ToString(const Life& life);

@@ -186,7 +186,7 @@ class HistoryRules {
   void operator()(const LevelReached& e) {
     if (e.value < 0 || e.value > e.limit) Fail(Rule::kLimits, e, "beyond the limit");
   }
-  void operator()(const WorkerAccused& e) { Fail(Rule::kNobodyAccused, e, "wrongly"); }
+  void operator()(const PeerAccused& e) { Fail(Rule::kNobodyAccused, e, "wrongly"); }
   void operator()(const FinalBlock& e) {
     if (e.values != versions_[e.block.value()].back()) {
       Fail(Rule::kSerialSum, e, "not the serial sum");

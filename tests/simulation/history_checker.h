@@ -25,7 +25,7 @@ enum class Rule {
   kEnds,             ///< every operation of the living ends, well, and one at a time
   kLimits,           ///< nothing passes its limit
   kLentBytes,        ///< nobody writes to bytes that the network reads
-  kNobodyAccused,    ///< correct workers are not taken for malicious ones
+  kNobodyAccused,    ///< who is correct is not taken for malicious
   kCheckpointHolds,  ///< a checkpoint holds every update of the steps that it counts
   // Of the job.
   kEveryoneEnds,        ///< every process and phase ends, within the documented bounds

@@ -298,7 +298,7 @@ TEST_F(HistoryCheckerTest, LimitsLentBytesAndAccusations) {
   EXPECT_THAT(BrokenBy(15, LevelReached{"pushes", 3, 2}), ElementsAre(Rule::kLimits));
   EXPECT_THAT(BrokenBy(15, LevelReached{"spares", -1, 2}), ElementsAre(Rule::kLimits));
   EXPECT_THAT(BrokenBy(15, LentBytesChanged{"a push"}), ElementsAre(Rule::kLentBytes));
-  EXPECT_THAT(BrokenBy(15, WorkerAccused{WorkerIndex(0), "x"}), ElementsAre(Rule::kNobodyAccused));
+  EXPECT_THAT(BrokenBy(15, PeerAccused{"worker 0", "x"}), ElementsAre(Rule::kNobodyAccused));
 }
 
 }  // namespace

@@ -371,7 +371,7 @@ void SimShard::SendTicket(WorkerIndex to, const wire::TicketReply& reply) {
 }
 
 void SimShard::CloseWorker(WorkerIndex worker, absl::string_view what) {
-  cluster_.Record(WorkerAccused{worker, std::string(what)});
+  cluster_.Record(PeerAccused{absl::StrCat("worker ", worker.value()), std::string(what)});
 }
 
 void SimShard::StepCompleted(Step step) {

@@ -496,4 +496,8 @@ void SimWorker::DeliverBlock(BlockId block, Version version, ByteSpan payload) {
   cluster_.Record(PullDelivered{life_, block, version, std::move(values)});
 }
 
+void SimWorker::CloseShard(ShardIndex shard, const absl::Status& why) {
+  cluster_.Record(PeerAccused{absl::StrCat("shard ", shard.value()), std::string(why.message())});
+}
+
 }  // namespace weir::sim

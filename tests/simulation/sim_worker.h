@@ -65,6 +65,7 @@ class SimWorker final : private ClientOutput {
   std::optional<Version> TryRead(const MappedRead& read) override;
   void SendTicket(ShardIndex to, const wire::TicketRequest& header) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
+  void CloseShard(ShardIndex shard, const absl::Status& why) override;
 
   void AskForStep(std::optional<Step> completed, NextWeights weights);
   void InterruptWaitLater();

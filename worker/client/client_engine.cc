@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -83,7 +84,11 @@ void ClientEngine::Announce(ShardIndex shard) {
                    net::SendToken(kHeaderOnly));
 }
 
-void ClientEngine::OnMemoryMapped(ShardIndex shard, const wire::MemoryMapped& answer) {
+void ClientEngine::OnMemoryMapped(absl::Time now, ShardIndex shard,
+                                  const wire::MemoryMapped& answer) {
+  if (answer.outcome() > wire::MapOutcome::MAX) {
+    return logic_.OnMalformed(now, shard, "an answer to exported memory with an unknown outcome");
+  }
   const bool mapped = answer.outcome() == wire::MapOutcome::Mapped;
   if (!exports_.EndAnnouncement(shard, answer.memory(), mapped) || mapped) return;
   const absl::Status refused = links_.PushByMessage(shard);
@@ -192,33 +197,41 @@ void ClientEngine::DeliverBlock(BlockId block, Version, ByteSpan payload) {
   std::memcpy(weights_->block(layout_.block(block)).data(), payload.data(), payload.size());
 }
 
+void ClientEngine::CloseShard(ShardIndex shard, const absl::Status& why) {
+  LogWarning(why.message());
+  transport_->Disconnect(links_.peer(shard));
+}
+
+template <typename Struct, typename Handler>
+void ClientEngine::Dispatch(absl::Time now, ShardIndex from, ByteSpan header, Handler handler) {
+  if (const auto read = net::ReadHeader<Struct>(header)) return handler(*read);
+  logic_.OnMalformed(
+      now, from,
+      absl::StrCat("a header of ", header.size(), " bytes where there are ", sizeof(Struct)));
+}
+
 void ClientEngine::OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) {
+  const std::optional<ShardIndex> from = links_.ShardOf(net::SessionOf(header));
+  if (!from.has_value()) return;
   const absl::Time now = MonotonicNow();
   switch (static_cast<wire::MessageType>(type)) {
     case wire::MessageType::PushAck:
-      if (const auto ack = net::ReadHeader<wire::PushAck>(header)) {
-        if (const auto shard = links_.ShardOf(ack->session())) logic_.OnPushAck(now, *shard, *ack);
-      }
-      return;
+      return Dispatch<wire::PushAck>(
+          now, *from, header, [&](const wire::PushAck& ack) { logic_.OnPushAck(now, *from, ack); });
     case wire::MessageType::PullBlock:
-      if (const auto block = net::ReadHeader<wire::PullBlock>(header)) {
-        if (const auto shard = links_.ShardOf(block->session()))
-          logic_.OnPullBlock(now, *shard, *block, payload);
-      }
-      return;
+      return Dispatch<wire::PullBlock>(now, *from, header, [&](const wire::PullBlock& block) {
+        logic_.OnPullBlock(now, *from, block, payload);
+      });
     case wire::MessageType::MemoryMapped:
-      if (const auto answer = net::ReadHeader<wire::MemoryMapped>(header)) {
-        if (const auto shard = links_.ShardOf(answer->session())) OnMemoryMapped(*shard, *answer);
-      }
-      return;
+      return Dispatch<wire::MemoryMapped>(
+          now, *from, header,
+          [&](const wire::MemoryMapped& answer) { OnMemoryMapped(now, *from, answer); });
     case wire::MessageType::TicketReply:
-      if (const auto reply = net::ReadHeader<wire::TicketReply>(header)) {
-        if (const auto shard = links_.ShardOf(reply->session()))
-          logic_.OnTicketReply(now, *shard, *reply);
-      }
-      return;
+      return Dispatch<wire::TicketReply>(now, *from, header, [&](const wire::TicketReply& reply) {
+        logic_.OnTicketReply(now, *from, reply);
+      });
     default:
-      return;  // a shard sends nothing else; its own messages are not for a client
+      logic_.OnMalformed(now, *from, absl::StrCat("a message of type ", type));
   }
 }
 

@@ -82,14 +82,18 @@ class ClientEngine final : private ClientOutput, private net::TransportEvents {
   std::optional<Version> TryRead(const MappedRead& read) override;
   bool StartRead(const MappedRead& read) override;
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override;
+  void CloseShard(ShardIndex shard, const absl::Status& why) override;
   void SendHeader(ShardIndex to, wire::MessageType type, ByteSpan header);
   /// Whether a push of `block` names its gradient, instead of carrying it.
   bool NamesGradient(ShardIndex to, const Block& block) const;
   void Announce(ShardIndex shard);
-  void OnMemoryMapped(ShardIndex shard, const wire::MemoryMapped& answer);
+  void OnMemoryMapped(absl::Time now, ShardIndex shard, const wire::MemoryMapped& answer);
 
   // TransportEvents
   void OnMessage(std::uint8_t type, ByteSpan header, ByteSpan payload) override;
+  /// Hands the header, which is not checked, to `handler`, with the shard that sent it.
+  template <typename Struct, typename Handler>
+  void Dispatch(absl::Time now, ShardIndex from, ByteSpan header, Handler handler);
   void OnSent(net::SendToken token, const absl::Status& status) override;
   void OnGot(net::GetToken token, const absl::Status& status) override;
   void OnPeerDown(net::PeerId peer, const absl::Status& why) override;

@@ -46,6 +46,7 @@ class RecordingClientOutput final : public ClientOutput {
   void DeliverBlock(BlockId block, Version version, ByteSpan payload) override {
     delivered.push_back({block, version, payload.size()});
   }
+  void CloseShard(ShardIndex shard, const absl::Status&) override { closed.push_back(shard); }
 
   struct Delivered {
     BlockId block;
@@ -56,6 +57,7 @@ class RecordingClientOutput final : public ClientOutput {
   std::vector<std::pair<ShardIndex, wire::PullRequest>> pulls;
   std::vector<std::pair<ShardIndex, wire::TicketRequest>> tickets;
   std::vector<Delivered> delivered;
+  std::vector<ShardIndex> closed;
   std::vector<MappedRead> reads;
   bool reads_from_afar = false;
   std::vector<MappedRead> started;    ///< reads from afar

@@ -5,6 +5,7 @@
 namespace weir {
 namespace {
 
+using ::testing::HasSubstr;
 using wire::Code;
 
 class ClientPullTest : public ClientFixture {
@@ -89,13 +90,26 @@ TEST_F(ClientPullTest, DropsRepliesOfAnEarlierPull) {
   EXPECT_EQ(output_.delivered.size(), 6U);
 }
 
-TEST_F(ClientPullTest, DropsPayloadsOfTheWrongSize) {
-  Start();
-  const std::vector<std::byte> payload(15);
-  client_.OnPullBlock(now_, kA, wire::PullBlock(500, 1, 1, 4, 0, Code::Ok, 0, 0, 0), payload);
-  client_.OnPullBlock(now_, kA, wire::PullBlock(500, 1, 1, 4, 0, Code::Busy, 0, 0, 0), payload);
-  EXPECT_EQ(client_.messages_dropped(), 2U);
-  EXPECT_TRUE(output_.delivered.empty());
+TEST_F(ClientPullTest, ClosesAShardThatAnswersWhatNoShardDoes) {
+  const auto ends_it = [&](std::size_t bytes, std::uint64_t request, std::uint32_t block,
+                           Code code) {
+    ClientLogic client(layout_, {.worker = WorkerIndex(3), .incarnation = Incarnation(9)}, output_);
+    client.OnConnected(kA, {.session = kSession[0]});
+    client.OnConnected(kB, {.session = kSession[1]});
+    client.StartPull(now_, deadline_);
+    output_.closed.clear();
+    client.OnPullBlock(now_, kA, wire::PullBlock(500, request, 1, 4, block, code, 0, 0, 0),
+                       std::vector<std::byte>(bytes));
+    EXPECT_EQ(output_.closed, std::vector{kA});
+    EXPECT_TRUE(output_.delivered.empty());
+    EXPECT_EQ(client.pull_result()->code(), absl::StatusCode::kUnavailable);
+    return std::string(client.pull_result()->message());
+  };
+  EXPECT_THAT(ends_it(15, 1, 0, Code::Ok), HasSubstr("not of its block's size"));
+  EXPECT_THAT(ends_it(15, 1, 0, Code::Busy), HasSubstr("not of its block's size"));
+  EXPECT_THAT(ends_it(16, 2, 0, Code::Ok), HasSubstr("a pull that never was"));
+  EXPECT_THAT(ends_it(16, 1, 1, Code::Ok), HasSubstr("a block that it has not"));
+  EXPECT_THAT(ends_it(0, 1, 0, static_cast<Code>(77)), HasSubstr("unknown code"));
 }
 
 TEST_F(ClientPullTest, AsksAgainOnlyForWhatIsMissing) {

@@ -64,17 +64,36 @@ TEST_F(ClientPushTest, DropsWhatDoesNotFit) {
     client_.OnPushAck(now_, shard, wire::PushAck(session, sequence, 1, 4, block, code, 0, 0, 0));
   };
   ack(kA, 999, 1, 0);
-  ack(kA, 500, 2, 0);
-  ack(kA, 500, 0, 0);
-  ack(kA, 500, 1, 1);  // another shard's
-  ack(kA, 500, 1, 99);
-  ack(kA, 500, 1, 0, static_cast<Code>(77));
   ack(ShardIndex(9), 500, 1, 0);
-  EXPECT_EQ(client_.messages_dropped(), 7U);
+  EXPECT_EQ(client_.messages_dropped(), 2U);
   EXPECT_EQ(output_.pushes.size(), 3U);
   Ack(0);
   Ack(0);
-  EXPECT_EQ(client_.messages_dropped(), 8U);
+  EXPECT_EQ(client_.messages_dropped(), 3U);
+  EXPECT_TRUE(output_.closed.empty());
+}
+
+TEST_F(ClientPushTest, ClosesAShardThatAnswersWhatNoShardDoes) {
+  const auto ends_it = [&](std::uint64_t sequence, std::uint32_t block, Code code = Code::Ok) {
+    ClientLogic client(layout_, {.worker = WorkerIndex(3), .incarnation = Incarnation(9)}, output_);
+    client.OnConnected(kA, {.session = kSession[0]});
+    client.OnConnected(kB, {.session = kSession[1]});
+    client.StartPush(now_, Step(1), deadline_);
+    output_.closed.clear();
+    const wire::PushAck ack(500, sequence, 1, 4, block, code, 0, 0, 0);
+    client.OnPushAck(now_, kA, ack);
+    EXPECT_EQ(output_.closed, std::vector{kA});
+    client.OnPushAck(now_, kA, ack);  // was on its way
+    EXPECT_EQ(output_.closed.size(), 1U);
+    EXPECT_EQ(client.push_result()->code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(ExitCodeOf(*client.push_result()), ExitCode::kPeerLost);
+    return std::string(client.push_result()->message());
+  };
+  EXPECT_THAT(ends_it(2, 0), HasSubstr("closed the connection to ps 0"));
+  EXPECT_THAT(ends_it(0, 0), HasSubstr("a push that never was"));
+  EXPECT_THAT(ends_it(1, 1), HasSubstr("a block that it has not"));
+  EXPECT_THAT(ends_it(1, 99), HasSubstr("a block that it has not"));
+  EXPECT_THAT(ends_it(1, 0, static_cast<Code>(77)), HasSubstr("unknown code"));
 }
 
 TEST_F(ClientPushTest, RepeatsWhatIsUnansweredOnceItsBytesWereRead) {

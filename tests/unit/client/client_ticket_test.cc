@@ -45,12 +45,27 @@ TEST_F(ClientTicketTest, RepeatsTheSameRequestUntilAnswered) {
 
 TEST_F(ClientTicketTest, DropsWhatDoesNotFit) {
   Start();
-  Reply(TicketOutcome::Granted, 2);
   Reply(TicketOutcome::Granted, 1, 1, 4, 999);
-  Reply(TicketOutcome::Granted, 1, 1, 4, 501, kB);
-  Reply(static_cast<TicketOutcome>(99));
   EXPECT_EQ(client_.ticket_result(), std::nullopt);
-  EXPECT_EQ(client_.messages_dropped(), 4U);
+  EXPECT_EQ(client_.messages_dropped(), 1U);
+  EXPECT_TRUE(output_.closed.empty());
+}
+
+TEST_F(ClientTicketTest, ClosesAShardThatAnswersWhatNoShardDoes) {
+  Start();
+  Reply(TicketOutcome::Granted, 1, 1, 4, 501, kB);
+  EXPECT_EQ(output_.closed, std::vector{kB});
+  EXPECT_EQ(client_.ticket_result(), std::nullopt) << "its own shard is as good as before";
+  Reply(TicketOutcome::Granted, 2);
+  EXPECT_EQ(output_.closed, (std::vector{kB, kA}));
+  ASSERT_TRUE(client_.ticket_result().has_value());
+  EXPECT_EQ(client_.ticket_result()->status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ClientTicketTest, ClosesAShardWhoseOutcomeIsUnknown) {
+  Start();
+  Reply(static_cast<TicketOutcome>(99));
+  EXPECT_EQ(output_.closed, std::vector{kA});
 }
 
 TEST_F(ClientTicketTest, AStaleViewWaitsOrBacksOff) {

@@ -106,18 +106,10 @@ TEST_F(ShardTest, MeasuresStalenessInVersions) {
   EXPECT_EQ(counters_.staleness[kStalenessBuckets - 1].load(), 1U);
 }
 
-TEST_F(ShardTest, ABaseVersionFromTheFutureIsInvalidButKeepsTheConnection) {
-  EXPECT_EQ(Send({.base = 1}), wire::Code::Invalid);
-  EXPECT_EQ(Send({.codec = 1}), wire::Code::Invalid);
-  EXPECT_TRUE(answered_);
-  EXPECT_TRUE(output_.closed.empty());
-  EXPECT_THAT(store_.values(BlockId(0)), Each(0.0F));
-}
-
 TEST_F(ShardTest, AnswersAndClosesOnWhatNoCorrectWorkerSends) {
-  const std::vector<Push> bad = {{.sequence = 0},    {.block = BlockId(1)}, {.block = BlockId(99)},
-                                 {.blocks_here = 0}, {.blocks_here = 2},    {.extra_bytes = 1},
-                                 {.extra_bytes = -4}};
+  const std::vector<Push> bad = {{.sequence = 0},     {.block = BlockId(1)}, {.block = BlockId(99)},
+                                 {.blocks_here = 0},  {.blocks_here = 2},    {.extra_bytes = 1},
+                                 {.extra_bytes = -4}, {.base = 1},           {.codec = 1}};
   for (const Push& push : bad) {
     const std::size_t closed = output_.closed.size();
     EXPECT_EQ(Send(push), wire::Code::Invalid);

@@ -52,12 +52,6 @@ std::size_t BlockOperation::held() const {
 
 void BlockOperation::Extend(absl::Time deadline) { deadline_ = std::max(deadline_, deadline); }
 
-BlockWindow* BlockOperation::WindowOf(ShardIndex shard, std::uint32_t block) {
-  if (block >= state_.layout.blocks().size()) return nullptr;
-  if (state_.layout.block(BlockId(block)).shard != shard) return nullptr;
-  return &windows_[shard.value()];
-}
-
 void BlockOperation::Pump(absl::Time now, ShardIndex shard) {
   if (!active_) return;
   while (true) {

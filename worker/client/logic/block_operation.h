@@ -44,8 +44,6 @@ class BlockOperation {
   /// The blocks from `first` up to `end` are to be sent.
   void Release(absl::Time now, BlockId first, BlockId end);
   BlockWindow& window(ShardIndex shard) { return windows_[shard.value()]; }
-  /// The window of `block` if a message of `shard` may speak of it; else null.
-  BlockWindow* WindowOf(ShardIndex shard, std::uint32_t block);
   /// Sends what is ready on `shard`.
   void Pump(absl::Time now, ShardIndex shard);
   /// `block` was refused with `code` (not Ok) by a shard of view `view`.

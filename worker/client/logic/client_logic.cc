@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "worker/client/logic/answer_checks.h"
 #include "worker/client/logic/client_state.h"
 #include "worker/client/logic/pull_operation.h"
 #include "worker/client/logic/push_operation.h"
@@ -20,6 +22,17 @@ class ClientLogic::Impl {
         ticket(state),
         exchange(state, push, pull),
         next_step(state, ticket, pull) {}
+
+  /// Whether an answer of `shard` is to be looked at; `wrong`: what no shard sends, or null.
+  bool Admits(ClientLogic& self, absl::Time now, ShardIndex shard, std::uint64_t session,
+              const char* wrong) {
+    if (!state.Knows(shard, session)) {
+      ++state.dropped;
+      return false;
+    }
+    if (wrong != nullptr) self.OnMalformed(now, shard, wrong);
+    return wrong == nullptr;
+  }
 
   // What ends one operation may be what another waits for.
   void Proceed(absl::Time now) {
@@ -108,6 +121,9 @@ std::optional<absl::StatusOr<TicketResult>> ClientLogic::next_step_result() cons
 }
 
 void ClientLogic::OnPushAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack) {
+  const char* const wrong =
+      client::Malformed(impl_->state.layout, shard, ack, impl_->push.sequence());
+  if (!impl_->Admits(*this, now, shard, ack.session(), wrong)) return;
   if (const auto block = impl_->push.OnAck(now, shard, ack)) {
     impl_->exchange.OnAcknowledged(now, *block);
   }
@@ -116,12 +132,17 @@ void ClientLogic::OnPushAck(absl::Time now, ShardIndex shard, const wire::PushAc
 
 void ClientLogic::OnPullBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header,
                               ByteSpan payload) {
+  const char* const wrong =
+      client::Malformed(impl_->state.layout, shard, header, payload.size(), impl_->pull.request());
+  if (!impl_->Admits(*this, now, shard, header.session(), wrong)) return;
   impl_->pull.OnBlock(now, shard, header, payload);
   impl_->Proceed(now);
 }
 
 void ClientLogic::OnTicketReply(absl::Time now, ShardIndex shard, const wire::TicketReply& reply) {
-  impl_->ticket.OnReply(now, shard, reply);
+  const char* const wrong = client::Malformed(shard, reply, impl_->ticket.request());
+  if (!impl_->Admits(*this, now, shard, reply.session(), wrong)) return;
+  impl_->ticket.OnReply(now, reply);
   impl_->Proceed(now);
 }
 
@@ -143,6 +164,15 @@ void ClientLogic::OnPeerDown(absl::Time now, ShardIndex shard, const absl::Statu
   impl_->pull.OnPeerDown(now, shard, why);
   impl_->ticket.OnPeerDown(now, shard, why);
   impl_->Proceed(now);
+}
+
+void ClientLogic::OnMalformed(absl::Time now, ShardIndex shard, absl::string_view what) {
+  if (!impl_->state.links[shard.value()].connected) return;  // what was on its way meanwhile
+  const absl::Status why = absl::UnavailableError(
+      absl::StrCat("closed the connection to ", impl_->state.NameOf(shard), ": it sent ", what,
+                   "; do worker and ps run the same version of weir?"));
+  impl_->state.output.CloseShard(shard, why);
+  OnPeerDown(now, shard, why);
 }
 
 void ClientLogic::Abort(absl::Time now, const absl::Status& why) {

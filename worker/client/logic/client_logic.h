@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
@@ -43,6 +44,8 @@ class ClientOutput {
   virtual void SendTicket(ShardIndex to, const wire::TicketRequest& header) = 0;
   /// One block of a pull arrived: copy `payload` (checked: exactly the block's bytes) to its place.
   virtual void DeliverBlock(BlockId block, Version version, ByteSpan payload) = 0;
+  /// Close the connection to a shard that sent what no shard sends. ClientLogic knows of its end.
+  virtual void CloseShard(ShardIndex shard, const absl::Status& why) = 0;
 };
 
 struct ClientLogicOptions {
@@ -138,12 +141,15 @@ class ClientLogic {
   std::optional<absl::StatusOr<TicketResult>> ticket_result() const;
   std::optional<absl::StatusOr<TicketResult>> next_step_result() const;
 
-  // Messages from `shard`, of the connection that OnConnected named. Headers are not trusted:
-  // what does not fit is counted and dropped.
+  // Messages from `shard`, of the connection that OnConnected named. Headers are not trusted: what
+  // comes late or again is counted and dropped, and for what no shard sends see OnMalformed.
   void OnPushAck(absl::Time now, ShardIndex shard, const wire::PushAck& ack);
   void OnPullBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header,
                    ByteSpan payload);
   void OnTicketReply(absl::Time now, ShardIndex shard, const wire::TicketReply& reply);
+  /// `shard` sent `what` ("a header of 3 bytes"), which no shard does: its connection is closed,
+  /// and every operation that needs it ends as after OnPeerDown.
+  void OnMalformed(absl::Time now, ShardIndex shard, absl::string_view what);
   /// What StartRead started has ended, and its place is written no more: with the version that is
   /// there now, whole, or with nothing, and then the block is asked for by message.
   void OnRead(absl::Time now, BlockId block, std::optional<Version> version);
@@ -161,7 +167,7 @@ class ClientLogic {
   Version version(BlockId block) const;  ///< as last pulled
   WorkerClock clock() const;             ///< completed pushes
   std::uint64_t pushes_acknowledged() const;
-  std::uint64_t messages_dropped() const;  ///< late, repeated or malformed
+  std::uint64_t messages_dropped() const;  ///< late, repeated, or of another connection
   int sends_outstanding() const;
 
  private:

@@ -12,6 +12,9 @@
 
 namespace weir::client {
 
+/// The shard with the step counter.
+inline constexpr ShardIndex kTicketShard{0};
+
 /// One shard as the client knows it.
 struct Link {
   bool connected = false;

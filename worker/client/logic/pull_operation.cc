@@ -95,18 +95,9 @@ void PullOperation::Request(ShardIndex shard, BlockRun run) {
                  static_cast<std::uint32_t>(run.count), state_.options.worker.value(), 0));
 }
 
-bool PullOperation::Fits(ShardIndex shard, const wire::PullBlock& header, ByteSpan payload) {
-  if (!active() || !state_.Knows(shard, header.session()) || header.request() != request_.value() ||
-      header.code() > wire::Code::MAX || WindowOf(shard, header.block()) == nullptr) {
-    return false;
-  }
-  const auto bytes = static_cast<std::size_t>(state_.layout.block(BlockId(header.block())).bytes());
-  return payload.size() == (header.code() == wire::Code::Ok ? bytes : 0);
-}
-
 void PullOperation::OnBlock(absl::Time now, ShardIndex shard, const wire::PullBlock& header,
                             ByteSpan payload) {
-  if (!Fits(shard, header, payload)) {
+  if (!active() || header.request() != request_.value()) {
     ++state_.dropped;
     return;
   }

@@ -40,8 +40,6 @@ class PullOperation final : public BlockOperation {
   std::size_t most_in_a_row() const override { return std::numeric_limits<std::size_t>::max(); }
   void Done() override {}
 
-  bool Fits(ShardIndex shard, const wire::PullBlock& header, ByteSpan payload);
-
   RequestId request_;
   std::vector<std::uint32_t> missing_;  // by tensor: its blocks that were not delivered
   std::vector<bool> by_message_;        // by block: asked for so, by this pull

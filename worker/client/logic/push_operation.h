@@ -29,6 +29,7 @@ class PushOperation final : public BlockOperation {
   void OnSent(absl::Time now, BlockId block);
 
   int sends_outstanding() const { return reading(); }
+  Sequence sequence() const { return sequence_; }  ///< of the push under way, or the last
   WorkerClock clock() const { return clock_; }
   std::uint64_t acknowledged() const { return acknowledged_; }
 

@@ -12,9 +12,6 @@
 
 namespace weir::client {
 
-/// The shard with the step counter.
-inline constexpr ShardIndex kTicketShard{0};
-
 /// One ticket request at a time, repeated until it is answered: the shard may let it wait, and
 /// gives a repetition the same answer.
 class TicketOperation {
@@ -23,7 +20,7 @@ class TicketOperation {
 
   void Start(absl::Time now, std::optional<Step> completed, wire::TicketAction action,
              absl::Time deadline);
-  void OnReply(absl::Time now, ShardIndex shard, const wire::TicketReply& reply);
+  void OnReply(absl::Time now, const wire::TicketReply& reply);
   void OnView(absl::Time now);
   void OnPeerDown(absl::Time now, ShardIndex shard, const absl::Status& why);
   void Abort(const absl::Status& why);
@@ -33,6 +30,7 @@ class TicketOperation {
   /// Whether it ended by its own deadline. (An Abort may bring the same code.)
   bool expired() const { return expired_; }
   const std::optional<absl::StatusOr<TicketResult>>& result() const { return result_; }
+  RequestId request() const { return request_; }  ///< of the request under way, or the last
 
  private:
   void Send(absl::Time now);
