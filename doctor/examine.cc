@@ -38,7 +38,7 @@ std::vector<Check> ExamineUcx(const HostFiles& files, std::span<const std::strin
   const UcxView view = LookAtUcx();
   const bool rdma = !KernelRdmaDevices(files).empty();
   return {CheckUcx(view, UcxBuiltWith()), CheckUcxTransports(view, KernelHasActivePort(files)),
-          CheckUcxVariables(view, variables), CheckGpu(files, view.memory_types, rdma)};
+          CheckUcxVariables(view, variables), CheckGpu(files, view, rdma)};
 }
 
 rlimit LimitOf(__rlimit_resource what) {

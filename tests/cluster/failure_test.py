@@ -8,18 +8,25 @@ import unittest
 import harness
 
 LEASE = 2.0
+# How a worker's log and the summary name the path of pushes and pulls within a host.
+MAPPED = "mapped (messages over "
+PATHS = {"auto": MAPPED, "shm": MAPPED, "tcp": "message (ucx tcp/"}
 
 
 class FailureTest(harness.ClusterTest):
-    def running(self, ps=2, workers=2, evaluator=False, **flags):
-        """A cluster in mid-run, in which pulls and pushes go through mapped memory."""
-        spec = harness.cluster_of(ps, workers, evaluator)
-        roles = self.start_cluster(spec, *self.flags(max_steps=1000000, lease=LEASE, end_linger=5, **flags))
+    def running(self, ps=2, workers=2, evaluator=False, transport="auto", **flags):
+        """A cluster in mid-run, in which pulls and pushes take the path that `transport` stands for."""
+        self.spec = harness.cluster_of(ps, workers, evaluator)
+        self.job_flags = self.flags(max_steps=1000000, lease=LEASE, end_linger=5, transport=transport, **flags)
+        roles = self.start_cluster(self.spec, *self.job_flags)
         for name, role in roles.items():
             if name.startswith("worker"):
                 role.wait_for_line(r"step \d+ loss", 60)
-                self.assertEqual(len(re.findall(r"path to ps \d+: mapped \(messages over ", role.text())), ps, role.text())
+                self.assert_paths(re.findall(r"path to ps \d+: (.*)", role.text()), transport, ps)
         return roles
+
+    def assert_paths(self, paths, transport, count):
+        self.assertEqual([path[:len(PATHS[transport])] for path in paths], count * [PATHS[transport]], paths)
 
     def assert_lost(self, roles, lost, within):
         """Everybody else exits 4, naming the lost role, in time."""
@@ -28,30 +35,34 @@ class FailureTest(harness.ClusterTest):
         for role in others:
             self.assertRegex(role.text(), rf"{lost.name.replace(' 0', '( 0)?') if lost.name == 'chief 0' else lost.name}\b", role.name)
 
+    def loses_ps(self, name, number, **options):
+        roles = self.running(**options)
+        roles[name].signal(number)
+        self.assert_lost(roles, roles[name], LEASE + 2)
+        if number == signal.SIGSTOP:
+            roles[name].signal(signal.SIGCONT)
+            self.assert_exit([roles[name]], 4, LEASE + 2)
+
     def test_killed_ps_ends_the_job(self):
-        roles = self.running(evaluator=True)
-        roles["ps 1"].signal(signal.SIGKILL)
-        self.assert_lost(roles, roles["ps 1"], LEASE + 2)
+        self.loses_ps("ps 1", signal.SIGKILL, evaluator=True)
 
     def test_frozen_ps_ends_the_job(self):
-        roles = self.running(evaluator=True)
-        roles["ps 1"].signal(signal.SIGSTOP)
-        self.assert_lost(roles, roles["ps 1"], LEASE + 2)
+        self.loses_ps("ps 1", signal.SIGSTOP, evaluator=True)
 
     def test_killed_ps_ends_the_job_over_shared_memory(self):
-        roles = self.running(transport="shm")
-        roles["ps 1"].signal(signal.SIGKILL)
-        self.assert_lost(roles, roles["ps 1"], LEASE + 2)
+        self.loses_ps("ps 1", signal.SIGKILL, transport="shm")
 
     def test_frozen_ps_ends_the_job_over_shared_memory(self):
-        roles = self.running(transport="shm")
-        roles["ps 1"].signal(signal.SIGSTOP)
-        self.assert_lost(roles, roles["ps 1"], LEASE + 2)
+        self.loses_ps("ps 1", signal.SIGSTOP, transport="shm")
+
+    def test_killed_ps_ends_the_job_over_tcp(self):
+        self.loses_ps("ps 1", signal.SIGKILL, transport="tcp")
+
+    def test_frozen_ps_ends_the_job_over_tcp(self):
+        self.loses_ps("ps 1", signal.SIGSTOP, transport="tcp")
 
     def test_frozen_first_ps_ends_the_job(self):
-        roles = self.running()
-        roles["ps 0"].signal(signal.SIGSTOP)
-        self.assert_lost(roles, roles["ps 0"], LEASE + 2)
+        self.loses_ps("ps 0", signal.SIGSTOP)
 
     def test_killed_chief_ends_the_job(self):
         roles = self.running()
@@ -63,22 +74,27 @@ class FailureTest(harness.ClusterTest):
         roles["chief 0"].signal(signal.SIGSTOP)
         self.assert_lost(roles, roles["chief 0"], LEASE + 2)
 
-    def finishes_without(self, number, **flags):
-        spec = harness.cluster_of(2, 2)
+    def assert_exactly_once(self, summary, transport, steps=None):
+        """Every step that counts was applied once, and at most the last one of a lost worker beside them."""
+        if steps is not None:
+            self.assertEqual(summary["global_step"], steps)
+        pushes = summary["pushes"]
+        self.assertEqual(pushes["acknowledged"], summary["global_step"])
+        self.assertIn(pushes["applied"] - pushes["acknowledged"], (0, 1))
+        self.assertEqual(pushes["lost"], 0)
+        self.assert_paths([p["path"] for p in summary["paths"]], transport, len(summary["paths"]))
+
+    def finishes_without(self, number, transport="auto"):
         summary = self.folder / "summary.json"
         steps = 1500
-        roles = self.start_cluster(spec, *self.flags(max_steps=steps, lease=LEASE, end_linger=5, summary=summary, **flags))
+        roles = self.start_cluster(harness.cluster_of(2, 2), *self.flags(max_steps=steps, lease=LEASE, end_linger=5, summary=summary,
+                                                                         transport=transport))
         lost = roles["worker 1"]
         for worker in ("worker 0", "worker 1"):  # one that is alone would take the job with it
             roles[worker].wait_for_line(r"step \d+ loss", 60)
         lost.signal(number)
         self.assert_exit([r for r in roles.values() if r is not lost], 0, 90)
-        s = json.loads(summary.read_text())
-        self.assertEqual(s["global_step"], steps)
-        self.assertEqual(s["pushes"]["acknowledged"], steps)
-        self.assertIn(s["pushes"]["applied"] - s["pushes"]["acknowledged"], (0, 1))  # the lost worker's last
-        self.assertEqual(s["pushes"]["lost"], 0)
-        self.assertTrue(all(p["path"].startswith("mapped (") for p in s["paths"]), s["paths"])
+        self.assert_exactly_once(json.loads(summary.read_text()), transport, steps)
 
     def test_killed_worker_is_done_without(self):
         self.finishes_without(signal.SIGKILL)
@@ -88,6 +104,9 @@ class FailureTest(harness.ClusterTest):
 
     def test_killed_worker_is_done_without_over_shared_memory(self):
         self.finishes_without(signal.SIGKILL, transport="shm")
+
+    def test_killed_worker_is_done_without_over_tcp(self):
+        self.finishes_without(signal.SIGKILL, transport="tcp")
 
     def test_terminated_worker_leaves_and_the_others_go_on(self):
         roles = self.running()
@@ -117,17 +136,22 @@ class FailureTest(harness.ClusterTest):
     def test_interrupted_ps_checkpoints_and_ends(self):
         self.stops("ps 1", signal.SIGINT)
 
-    def test_restarted_worker_takes_part_again(self):
-        spec = harness.cluster_of(1, 2)
-        flags = self.flags(max_steps=1000000, lease=LEASE, end_linger=5)
-        roles = self.start_cluster(spec, *flags)
-        roles["worker 1"].wait_for_line(r"step \d+ loss", 60)
+    def restarts_worker(self, **options):
+        summary = self.folder / "summary.json"
+        roles = self.running(summary=summary, **options)
         roles["worker 1"].signal(signal.SIGKILL)
         roles["worker 1"].wait(5)
-        again = self.start_role(spec, "worker", 1, *flags)
-        again.wait_for_line(r"step \d+ loss", 30)
+        roles["worker 1"] = self.start_role(self.spec, "worker", 1, *self.job_flags)
+        roles["worker 1"].wait_for_line(r"step \d+ loss", 30)
         roles["chief 0"].signal(signal.SIGTERM)
-        self.assert_exit([roles["chief 0"], roles["ps 0"], roles["worker 0"], again], 0, 35)
+        self.assert_exit(roles.values(), 0, 35)
+        self.assert_exactly_once(json.loads(summary.read_text()), options.get("transport", "auto"))
+
+    def test_restarted_worker_takes_part_again(self):
+        self.restarts_worker()
+
+    def test_restarted_worker_takes_part_again_over_tcp(self):
+        self.restarts_worker(transport="tcp")
 
 
 if __name__ == "__main__":
