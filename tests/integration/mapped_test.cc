@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "common/model/protocol.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/data_plane.h"
@@ -152,6 +153,36 @@ TEST_P(MappedTest, BuffersComeAndGo) {
     ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
     for (const Block& block : plane_.layout().blocks()) {
       EXPECT_EQ(std::ranges::count(weights->block(block), sum), block.elements);
+    }
+  });
+}
+
+// One more than a ps keeps mapped: each buffer is pushed again right after the one that takes its
+// place there was announced.
+TEST_P(MappedTest, ABufferIsPushedAgainWhileAnotherTakesItsPlace) {
+  constexpr int kBuffers = static_cast<int>(kBuffersKeptMapped) + 1;
+  Within(absl::Seconds(60), [&] {
+    const auto client = plane_.Connect(kReader);
+    auto weights = client->AllocateParameters();
+    std::vector<ParameterBuffer> buffers;
+    for (int i = 0; i < kBuffers; ++i) {
+      buffers.push_back(*client->AllocateParameters());
+      for (std::size_t t = 0; t < buffers[0].tensors(); ++t) {
+        std::ranges::fill(buffers.back().tensor(t), -1.0F);
+      }
+    }
+    int pushes = 0;
+    for (int i = 0; i < 100 * kBuffers; ++i, ++pushes) {
+      ASSERT_EQ(client->Push(buffers[i % kBuffers], Step(1)), absl::OkStatus()) << "push " << i;
+    }
+    const std::uint64_t before = client->mapped_pushes();
+    for (; client->mapped_pushes() == before; ++pushes) {
+      ASSERT_EQ(client->Push(buffers[0], Step(1)), absl::OkStatus());
+    }
+    ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
+    for (const Block& block : plane_.layout().blocks()) {
+      EXPECT_EQ(std::ranges::count(weights->block(block), static_cast<float>(pushes)),
+                block.elements);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/model/protocol.h"
 #include "gmock/gmock.h"
 #include "tests/integration/one_sided_suite.h"
 
@@ -90,6 +91,32 @@ TEST_P(OneSidedTest, BuffersComeAndGo) {
     }
     ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
     ExpectAll(plane.layout(), *weights, sum);
+  });
+}
+
+// One more than a ps keeps open: each buffer is pushed again right after the one that takes its
+// place there was announced.
+TEST_P(OneSidedTest, ABufferIsPushedAgainWhileAnotherTakesItsPlace) {
+  PushPlane plane;
+  Within(absl::Seconds(120), [&] {
+    const auto client = plane.Connect(kPusher);
+    auto weights = client->AllocateParameters();
+    constexpr int kBuffers = static_cast<int>(kBuffersKeptMapped) + 1;
+    std::vector<ParameterBuffer> buffers;
+    for (int i = 0; i < kBuffers; ++i) {
+      buffers.push_back(*client->AllocateParameters());
+      Fill(buffers.back(), -1.0F);
+    }
+    int pushes = 0;
+    for (int i = 0; i < 20 * kBuffers; ++i, ++pushes) {
+      ASSERT_EQ(client->Push(buffers[i % kBuffers], Step(1)), absl::OkStatus()) << "push " << i;
+    }
+    const std::uint64_t before = client->one_sided_pushes();
+    for (; client->one_sided_pushes() == before; ++pushes) {
+      ASSERT_EQ(client->Push(buffers[0], Step(1)), absl::OkStatus());
+    }
+    ASSERT_EQ(client->Pull(*weights), absl::OkStatus());
+    ExpectAll(plane.layout(), *weights, static_cast<float>(pushes));
   });
 }
 

@@ -13,6 +13,8 @@ bool GradientExports::BeginAnnouncement(ShardIndex index, const ParameterBuffer&
   if (shard.announced != 0 || IsKnown(index, buffer)) return false;
   shard.announced = buffer.id();
   shard.memory = buffer.memory();
+  // The shard forgets the one there before its answer is here.
+  shard.known[shard.next] = 0;
   return true;
 }
 

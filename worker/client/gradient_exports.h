@@ -24,7 +24,8 @@ class GradientExports {
   bool IsKnown(ShardIndex shard, const ParameterBuffer& buffer) const;
 
   /// Whether the buffer is to be announced to `shard` now: it is not known there, and nothing else
-  /// is being announced. Its memory, and with it the key, is then kept until the answer.
+  /// is being announced. Its memory, and with it the key, is then kept until the answer, and the
+  /// buffer whose place it takes is no longer known.
   bool BeginAnnouncement(ShardIndex shard, const ParameterBuffer& buffer);
   /// The shard's answer. False, and no effect, if it is to no announcement of ours.
   bool EndAnnouncement(ShardIndex shard, std::uint64_t buffer, bool known);
