@@ -17,6 +17,9 @@ namespace {
 
 // Not of the user's group: clusters have groups that all their users are in.
 constexpr int kPermissions = S_IRUSR | S_IWUSR;
+// What the usual huge page has. Less would take a whole one of those that are kept for arenas and
+// gradients.
+constexpr std::size_t kLeastOfHugePages = std::size_t{2} << 20;
 
 // shmget(2): what each of its errors means for a new segment.
 absl::Status NoSegment(std::size_t bytes, int error) {
@@ -55,6 +58,7 @@ absl::Status Populate(MutableByteSpan bytes) {
 }  // namespace
 
 absl::StatusOr<Segment> Segment::Create(std::size_t bytes) {
+  if (bytes < kLeastOfHugePages) return CreateOf(0, bytes);
   absl::StatusOr<Segment> huge = CreateOf(SHM_HUGETLB, bytes);
   return huge.ok() ? std::move(huge) : CreateOf(0, bytes);
 }

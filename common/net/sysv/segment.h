@@ -13,8 +13,8 @@ namespace weir::net {
 class Segment {
  public:
   /// A new one of `bytes` > 0 zeros that processes of this user can attach; of huge pages where
-  /// there are any. All of it is present, so that from Linux 5.14 on no later access fails. Errors:
-  /// kResourceExhausted, naming the limit that was hit.
+  /// there are any and it fills one of 2 MiB. All of it is present, so that from Linux 5.14 on no
+  /// later access fails. Errors: kResourceExhausted, naming the limit that was hit.
   static absl::StatusOr<Segment> Create(std::size_t bytes);
   /// Whichever segment of this IPC namespace `id` names. Errors: kUnavailable where there is none,
   /// or it is another user's.

@@ -136,7 +136,10 @@ TEST(SysvMemoryTest, IsOfHugePagesWhereThereAreAny) {
     if (word == "HugePages_Free:") meminfo >> free;
   }
   if (free == 0) GTEST_SKIP() << "no huge pages (sysctl vm.nr_hugepages)";
-  const auto memory = Allocated();
+  const auto small = Allocated();
+  EXPECT_EQ(LargestPageOfSegments(), 4096U);
+  const auto memory = SysvMemory::Create(std::size_t{2} << 20);
+  ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_GT(LargestPageOfSegments(), 4096U);
 }
 
