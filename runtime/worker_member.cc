@@ -162,25 +162,31 @@ void WorkerMember::Report(wire::MemberBodyUnion body) {
 }
 
 void WorkerMember::ReportPaths() {
-  wire::PathsT paths;
+  // By index of the ps: the threads of one are reached alike, or it is said of those that are not.
+  std::vector<std::pair<std::uint32_t, std::string>> paths;
   {
     MutexLock lock(&mutex_);
-    // The threads of a ps are reached alike, or it is said of those that are not.
-    std::pair<int, std::string> last{-1, ""};
     for (const auto& [shard, path] : client_->paths()) {
       const int server = setup_.layout->server_of(shard);
-      if (std::exchange(last, {server, path}) == std::pair(server, path)) continue;
-      auto used = std::make_unique<wire::PathUsedT>();
-      used->to_role = wire::Role::Ps;
-      used->to_index =
-          static_cast<std::uint32_t>(std::next(setup_.cluster.ps.begin(), server)->first);
-      used->path = path.substr(0, kMostPathBytes);
-      LogInfo("path to ps ", used->to_index, ": ", path);
-      paths.paths.push_back(std::move(used));
+      std::pair used(
+          static_cast<std::uint32_t>(std::next(setup_.cluster.ps.begin(), server)->first),
+          path.substr(0, kMostPathBytes));
+      if (paths.empty() || paths.back() != used) paths.push_back(std::move(used));
     }
   }
+  if (paths == reported_paths_) return;
+  wire::PathsT report;
+  for (const auto& [index, path] : paths) {
+    LogInfo("path to ps ", index, ": ", path);
+    auto used = std::make_unique<wire::PathUsedT>();
+    used->to_role = wire::Role::Ps;
+    used->to_index = index;
+    used->path = path;
+    report.paths.push_back(std::move(used));
+  }
+  reported_paths_ = std::move(paths);
   wire::MemberBodyUnion body;
-  body.Set(std::move(paths));
+  body.Set(std::move(report));
   Report(std::move(body));
 }
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/mutex.h"
 #include "common/membership/session.h"
@@ -38,7 +40,8 @@ class WorkerMember final : private SessionListener {
   /// After Join. What does not fit the bounded outbox is dropped: it is full only while the chief
   /// is frozen, and then the lease ends this member.
   void Report(wire::MemberBodyUnion body);
-  /// How messages reach the shards; UCX knows once the first ones have wired it up.
+  /// How messages reach the shards, where that is not what was reported last; UCX knows once the
+  /// first ones have wired it up.
   void ReportPaths();
   /// This worker takes no more steps.
   void ReportFinished(wire::FinishedT finished);
@@ -89,6 +92,7 @@ class WorkerMember final : private SessionListener {
   std::optional<Layout> layout_;  // in place of the setup's, where the ps have several threads
   bool (*const interrupted_)();
   Incarnation incarnation_;
+  std::vector<std::pair<std::uint32_t, std::string>> reported_paths_;  // by index of the ps
   std::unique_ptr<Session> session_;
   Mutex mutex_;
   CondVar changed_;
