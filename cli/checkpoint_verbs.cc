@@ -13,6 +13,7 @@
 #include "common/checkpoint/tool/export.h"
 #include "common/checkpoint/tool/import.h"
 #include "common/checkpoint/tool/verify.h"
+#include "common/version/version.h"
 #include "jobs/registry.h"
 
 namespace weir::cli {
@@ -67,7 +68,7 @@ int Diff(Operands operands, const CheckpointFlags& flags) {
 
 int Export(Operands operands, const CheckpointFlags& flags) {
   const auto bytes = ExportCheckpoint(operands[0], operands[1],
-                                      {.overwrite = flags.force, .weir_version = WEIR_VERSION});
+                                      {.overwrite = flags.force, .weir_version = BuildVersion()});
   if (!bytes.ok()) return Fail(bytes.status());
   std::printf("%s: %llu bytes\n", operands[1].c_str(), static_cast<unsigned long long>(*bytes));
   return 0;

@@ -7,13 +7,15 @@
 #include "cli/status_arguments.h"
 #include "common/config/options.h"
 #include "common/net/ucx/version.h"
+#include "common/version/version.h"
 #include "doctor/options.h"
 
 namespace weir::cli {
 namespace {
 
 int Version(std::span<const std::string>) {
-  std::printf("weir %s, UCX %s\n", WEIR_VERSION, net::UcxVersion().c_str());
+  std::printf("weir %s (git %s, %s), UCX %s\n", BuildVersion(), BuildCommit(), BuildType(),
+              net::UcxVersion().c_str());
   return 0;
 }
 
@@ -30,11 +32,12 @@ const std::vector<Command>& Commands() {
        Checkpoint, nullptr},
       {"config", "[run|local] [FLAGS]", "the value of every option of run or local, and its origin",
        Config, ConfigFlagTexts},
-      {"bench", "latency|bandwidth|apply|train [FLAGS]", "how fast this machine and build are", Bench,
-       nullptr, BenchVerbs()},
+      {"bench", "latency|bandwidth|apply|train [FLAGS]", "how fast this machine and build are",
+       Bench, nullptr, BenchVerbs()},
       {"doctor", "[FLAGS]", "what this host and this build can do, what is wrong, and the fix",
        Doctor, doctor::DoctorFlagTexts},
-      {"version", "", "this program's version and its UCX's", Version, nullptr},
+      {"version", "", "this program's version, commit and build type, and its UCX's version",
+       Version, nullptr},
   };
   return *commands;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "cli/commands.h"
 #include "cli/generate.h"
+#include "common/version/version.h"
 
 namespace weir::cli {
 namespace {
@@ -25,9 +26,9 @@ std::string Argument(const std::string& text) {
 
 std::string Head(const std::string& page, const std::string& summary) {
   return absl::StrCat(".\\\" Written by `weir generate man`.\n.TH ",
-                      Argument(absl::AsciiStrToUpper(page)), " 1 \"\" \"weir ", WEIR_VERSION,
-                      "\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\n", Escaped(page), " \\- ", Escaped(summary),
-                      "\n");
+                      Argument(absl::AsciiStrToUpper(page)), " 1 \"\" \"weir ", BuildVersion(),
+                      "\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\n", Escaped(page), " \\- ",
+                      Escaped(summary), "\n");
 }
 
 std::string Options(const std::string& heading, std::span<const FlagText> flags) {

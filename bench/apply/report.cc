@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/common/context.h"
 #include "bench/common/samples.h"
-#include "common/base/cpu.h"
 #include "ps_server/optimizers/sgd_variants.h"
 
 namespace weir::bench {
@@ -73,10 +73,10 @@ void AddRows(const ApplyRun& run, std::span<const ApplyTimes> times, std::vector
 
 std::string Heading(const ApplyBenchOptions& options) {
   return absl::StrFormat(
-      "# weir bench apply 1 | weir %s %s | host %d CPUs | kernel %s | threads on CPUs %s\n"
+      "# weir bench apply 1 | %s\n"
+      "# kernel %s | threads on CPUs %s\n"
       "#  op     size_bytes  threads  iters      p50_us  gbytes_per_s  speedup  ratio  wrong\n",
-      WEIR_VERSION, WEIR_BUILD_TYPE, AllowedCpus().size(), KernelName(),
-      absl::StrJoin(options.cpus, ","));
+      ContextText(), KernelName(), absl::StrJoin(options.cpus, ","));
 }
 
 std::string RowLine(const ApplyRow& row) {
@@ -95,12 +95,9 @@ ExitCode VerdictOn(std::span<const ApplyRow> rows) {
 }
 
 std::string ReportJson(const ApplyBenchOptions& options, std::span<const ApplyRow> rows) {
-  Json json = {{"bench", "apply"},
-               {"version", WEIR_VERSION},
-               {"build_type", WEIR_BUILD_TYPE},
-               {"host_cpus", AllowedCpus().size()},
-               {"kernel", KernelName()},
-               {"cpus", options.cpus}};
+  Json json = ReportOf("apply");
+  json["kernel"] = KernelName();
+  json["cpus"] = options.cpus;
   json["rows"] = Json::array();
   for (const ApplyRow& row : rows) {
     json["rows"].push_back({{"op", row.op},

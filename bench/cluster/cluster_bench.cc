@@ -11,15 +11,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/common/context.h"
 #include "bench/common/output_file.h"
 #include "bench/common/pattern.h"
 #include "bench/common/samples.h"
 #include "bench/data/row.h"
 #include "common/base/clock.h"
-#include "common/base/cpu.h"
 #include "common/base/status_macros.h"
 #include "common/config/environment.h"
-#include "common/net/ucx/version.h"
 #include "jobs/job_file.h"
 #include "runtime/client_setup.h"
 #include "weir/client.h"
@@ -46,23 +45,16 @@ struct Target {
 };
 
 std::string Heading(const Target& target) {
-  return absl::StrCat("# weir bench cluster 1 | weir ", WEIR_VERSION, " ", WEIR_BUILD_TYPE,
-                      " | UCX ", net::UcxVersion(), " | host ", AllowedCpus().size(), " CPUs | ",
-                      target.ps, " ps\n# ", target.job, ": ", target.tensors,
+  return absl::StrCat("# weir bench cluster 1 | ", ContextText(), "\n# ", target.ps, " ps | ",
+                      target.job, ": ", target.tensors,
                       " tensors, all in each push and pull | warm-up a tenth, at least 10\n",
                       ColumnsLine(/*ratios=*/false));
 }
 
 std::string ReportJson(const Target& target, std::span<const DataRow> rows) {
-  return WithRows({{"bench", "cluster"},
-                   {"version", WEIR_VERSION},
-                   {"build_type", WEIR_BUILD_TYPE},
-                   {"ucx_version", net::UcxVersion()},
-                   {"host_cpus", AllowedCpus().size()},
-                   {"job", target.job},
-                   {"tensors", target.tensors},
-                   {"ps", target.ps}},
-                  rows);
+  nlohmann::ordered_json json = ReportOf("cluster");
+  json.update({{"job", target.job}, {"tensors", target.tensors}, {"ps", target.ps}});
+  return WithRows(std::move(json), rows);
 }
 
 /// The one worker of the job: pushes and pulls, each timed alone and each value checked.
@@ -156,7 +148,7 @@ class SoleWorker {
 DataRow TimedRow(std::string op, const Target& target, Samples samples) {
   auto& times = samples.nanoseconds;
   times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(WarmUpOf(times.size())));
-  return RowOf(std::move(op), target.bytes, /*window=*/1, /*workers=*/1, std::move(samples));
+  return RowOf(std::move(op), target.bytes, /*window=*/1, /*workers=*/1, std::span(&samples, 1));
 }
 
 absl::StatusOr<std::array<DataRow, 2>> Measure(Client& client, const Target& target) {

@@ -28,14 +28,14 @@ constexpr absl::Duration kPatience = absl::Seconds(20);
 // Between two looks at the clock or at `done`.
 constexpr int kSpins = 4096;
 
-// What the responder's memory holds before the first message, and what messages hold: no element is
-// the same in both.
+// What each of the responder's places holds before the first message, and what messages hold: no
+// element is the same in both.
 constexpr std::uint64_t kHeld = 1;
 constexpr std::uint64_t kSent = 2;
 
-void Fill(std::uint64_t pattern, MutableByteSpan memory) {
+void Fill(std::uint64_t pattern, MutableByteSpan place) {
   FillGradient(pattern, 0, 0,
-               std::span(reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)));
+               std::span(reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)));
 }
 
 /// As many bytes of a message as fit in a word.
@@ -52,10 +52,14 @@ void Forget(ucs_status_ptr_t request) {
 
 class Responder final : public ControlResponder {
  public:
-  explicit Responder(std::unique_ptr<RawUcx> ucx) : ucx_(std::move(ucx)) {}
+  Responder(std::unique_ptr<RawUcx> ucx, std::size_t size) : ucx_(std::move(ucx)) {
+    for (std::size_t at = 0; at < ucx_->memory().size(); at += size) {
+      places_.push_back({.of = this, .memory = ucx_->memory().subspan(at, size)});
+    }
+  }
 
   absl::Status Open() {
-    Fill(kHeld, ucx_->memory());
+    for (const Place& place : places_) Fill(kHeld, place.memory);
     WEIR_RETURN_IF_ERROR(ucx_->Handle(kRequestId, &Responder::OnRequest, this));
     WEIR_ASSIGN_OR_RETURN(const std::string address, ucx_->Address());
     WEIR_ASSIGN_OR_RETURN(const std::string key, ucx_->MemoryKey());
@@ -73,49 +77,58 @@ class Responder final : public ControlResponder {
   }
 
  private:
+  /// Where a message lands.
+  struct Place {
+    Responder* of = nullptr;
+    MutableByteSpan memory;
+    Word answer = 0;  // read until its send has ended
+  };
+
   static ucs_status_t OnRequest(void* self, const void*, std::size_t, void* data, std::size_t bytes,
                                 const ucp_am_recv_param_t* param) {
     auto* responder = static_cast<Responder*>(self);
-    const MutableByteSpan memory = responder->ucx_->memory();
-    if (bytes > memory.size() || (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) == 0) {
+    Place& place = responder->places_[responder->taken_++ % responder->places_.size()];
+    if (bytes > place.memory.size() || (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) == 0) {
       return UCS_OK;
     }
     responder->reply_to_ = param->reply_ep;
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
-      std::memcpy(memory.data(), data, bytes);
-      responder->Answer();
+      std::memcpy(place.memory.data(), data, bytes);
+      responder->Answer(place);
       return UCS_OK;
     }
     ucp_request_param_t fetch{};
     fetch.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                          UCP_OP_ATTR_FIELD_MEMH | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     fetch.cb.recv_am = &Responder::OnFetched;
-    fetch.user_data = responder;
+    fetch.user_data = &place;
     fetch.memh = responder->ucx_->memory_handle();
-    ucp_am_recv_data_nbx(responder->ucx_->worker(), data, memory.data(), bytes, &fetch);
+    ucp_am_recv_data_nbx(responder->ucx_->worker(), data, place.memory.data(), bytes, &fetch);
     return UCS_OK;
   }
 
-  static void OnFetched(void* request, ucs_status_t status, std::size_t, void* self) {
-    auto* responder = static_cast<Responder*>(self);
+  static void OnFetched(void* request, ucs_status_t status, std::size_t, void* user_data) {
+    Place& place = *static_cast<Place*>(user_data);
     // Memory that then holds nothing that was sent answers wrong.
-    if (status != UCS_OK) Fill(kHeld, responder->ucx_->memory());
-    responder->Answer();
+    if (status != UCS_OK) Fill(kHeld, place.memory);
+    place.of->Answer(place);
     ucp_request_free(request);
   }
 
-  void Answer() {
-    answer_ = Begin(ucx_->memory());
+  void Answer(Place& place) {
+    place.answer = Begin(place.memory);
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_EAGER;
-    Forget(ucp_am_send_nbx(reply_to_, kAnswerId, nullptr, 0, &answer_, sizeof answer_, &param));
+    Forget(ucp_am_send_nbx(reply_to_, kAnswerId, nullptr, 0, &place.answer, sizeof place.answer,
+                           &param));
   }
 
   std::unique_ptr<RawUcx> ucx_;
   std::string ticket_;
+  std::vector<Place> places_;
+  std::uint64_t taken_ = 0;
   ucp_ep_h reply_to_ = nullptr;  // of the one requester
-  Word answer_ = 0;              // read until its send has ended; all of a window are the same
 };
 
 class Requester {
@@ -147,7 +160,8 @@ class Requester {
 
   absl::StatusOr<Samples> Run() {
     const bool get = run_.kind == ControlKind::kGet;
-    if (!get) Fill(kSent, ucx_->memory());
+    // All messages of a window begin alike, and so do their answers.
+    for (int i = 0; !get && i < run_.window; ++i) Fill(kSent, Place(i));
     Samples samples;
     for (std::uint64_t i = 0; i < run_.warm_up + run_.iters; ++i) {
       if (!get) Number(i);
@@ -161,11 +175,17 @@ class Requester {
   }
 
  private:
-  // Each message begins otherwise than the last: an old one's answer is wrong.
+  /// The memory of one operation of a window.
+  MutableByteSpan Place(int i) const {
+    return ucx_->memory().subspan(static_cast<std::size_t>(i) * run_.size, run_.size);
+  }
+
+  // Messages begin otherwise than those of the last window: an old one's answer is wrong.
   void Number(std::uint64_t i) {
-    const MutableByteSpan memory = ucx_->memory();
     const auto number = static_cast<std::uint32_t>(i + 1);
-    std::memcpy(memory.data(), &number, std::min(sizeof number, memory.size()));
+    for (int at = 0; at < run_.window; ++at) {
+      std::memcpy(Place(at).data(), &number, std::min(sizeof number, Place(at).size()));
+    }
   }
 
   static ucs_status_t OnAnswer(void* self, const void*, std::size_t, void* data, std::size_t bytes,
@@ -173,7 +193,7 @@ class Requester {
     auto* requester = static_cast<Requester*>(self);
     --requester->outstanding_;
     const ByteSpan answer(static_cast<const std::byte*>(data), bytes);
-    requester->wrong_ += bytes != sizeof(Word) || Begin(answer) != Begin(requester->ucx_->memory());
+    requester->wrong_ += bytes != sizeof(Word) || Begin(answer) != Begin(requester->Place(0));
     return UCS_OK;
   }
 
@@ -192,8 +212,8 @@ class Requester {
     param.memh = ucx_->memory_handle();
     outstanding_ = run_.window;
     for (int i = 0; i < run_.window; ++i) {
-      const ucs_status_ptr_t request = ucp_am_send_nbx(
-          endpoint_, kRequestId, nullptr, 0, ucx_->memory().data(), ucx_->memory().size(), &param);
+      const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint_, kRequestId, nullptr, 0,
+                                                       Place(i).data(), Place(i).size(), &param);
       if (UCS_PTR_IS_ERR(request)) return FromUcs(UCS_PTR_STATUS(request), "sending a message");
       Forget(request);
     }
@@ -208,8 +228,9 @@ class Requester {
     param.cb.send = &Requester::OnDone;
     param.user_data = this;
     for (int i = 0; i < run_.window; ++i) {
-      const ucs_status_ptr_t request = ucp_get_nbx(endpoint_, ucx_->memory().data(),
-                                                   ucx_->memory().size(), remote_, key_, &param);
+      const std::uint64_t from = remote_ + static_cast<std::uint64_t>(i) * run_.size;
+      const ucs_status_ptr_t request =
+          ucp_get_nbx(endpoint_, Place(i).data(), Place(i).size(), from, key_, &param);
       if (UCS_PTR_IS_ERR(request)) return FromUcs(UCS_PTR_STATUS(request), "ucp_get");
       if (UCS_PTR_IS_PTR(request)) ++outstanding_;
     }
@@ -233,10 +254,13 @@ class Requester {
   }
 
   std::uint64_t WrongBytes() const {
-    std::vector<std::byte> expected(ucx_->memory().size());
+    std::vector<std::byte> expected(run_.size);
     Fill(kHeld, expected);
     std::uint64_t wrong = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i) wrong += expected[i] != ucx_->memory()[i];
+    for (int i = 0; i < run_.window; ++i) {
+      const ByteSpan got = Place(i);
+      for (std::size_t at = 0; at < got.size(); ++at) wrong += expected[at] != got[at];
+    }
     return wrong;
   }
 
@@ -265,9 +289,11 @@ class Requester {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ControlResponder>> ControlResponder::Create(net::UcxFabric fabric,
-                                                                           std::uint64_t size) {
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RawUcx> ucx, RawUcx::Create(fabric, size));
-  auto responder = std::make_unique<Responder>(std::move(ucx));
+                                                                           std::uint64_t size,
+                                                                           int window) {
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RawUcx> ucx,
+                        RawUcx::Create(fabric, size * static_cast<std::uint64_t>(window)));
+  auto responder = std::make_unique<Responder>(std::move(ucx), size);
   WEIR_RETURN_IF_ERROR(responder->Open());
   return std::unique_ptr<ControlResponder>(std::move(responder));
 }
@@ -313,7 +339,8 @@ net::UcxFabric ControlFabricOf(const std::string& path) {
 }
 
 absl::StatusOr<Samples> RunControl(const ControlRun& run, const std::string& ticket) {
-  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RawUcx> ucx, RawUcx::Create(run.fabric, run.size));
+  const std::uint64_t bytes = run.size * static_cast<std::uint64_t>(run.window);
+  WEIR_ASSIGN_OR_RETURN(std::unique_ptr<RawUcx> ucx, RawUcx::Create(run.fabric, bytes));
   Requester requester(std::move(ucx), run);
   WEIR_RETURN_IF_ERROR(requester.Connect(ticket));
   return requester.Run();

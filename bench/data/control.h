@@ -33,9 +33,9 @@ enum class ControlKind {
 /// The passive side. Threads: one.
 class ControlResponder {
  public:
-  /// Has `size` bytes of memory to be read from, and to land in.
+  /// Has `window` places of `size` bytes to be read from, and to land in one after another.
   static absl::StatusOr<std::unique_ptr<ControlResponder>> Create(net::UcxFabric fabric,
-                                                                  std::uint64_t size);
+                                                                  std::uint64_t size, int window);
   virtual ~ControlResponder() = default;
   /// What a requester needs to know: one word without spaces.
   virtual std::string ticket() const = 0;
@@ -63,7 +63,9 @@ struct ControlRun {
 };
 
 /// The active side: times `run` against the responder of `ticket`, which must be serving. `wrong`
-/// counts answers that were not what the responder's memory, or the message, held.
+/// counts answers that were not what the responder's memory, or the message, held. Each operation
+/// of a window has its own memory at both ends, as each of weir's has its tensor. The responder's
+/// window must be the same.
 /// A kGet must come before all messages, which overwrite what it reads.
 /// Errors: kInvalidArgument for another program's ticket; what UCX says; kDeadlineExceeded when
 /// the responder does not answer for 20 s.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +21,11 @@
 namespace weir::bench {
 namespace {
 
+std::string OpOf(ControlKind kind) {
+  if (kind == ControlKind::kGet) return "control_get";
+  return kind == ControlKind::kMessage ? "control_am" : "control_eager";
+}
+
 class DataBenchRun {
  public:
   explicit DataBenchRun(const DataBenchOptions& options) : options_(options) {}
@@ -36,8 +41,16 @@ class DataBenchRun {
     std::fflush(stdout);
   }
 
+  /// What the rounds of one size measured.
+  struct Series {
+    std::vector<Samples> pushes, pulls;
+    std::map<ControlKind, std::vector<Samples>> controls;
+  };
+
   absl::Status Measure(std::uint64_t size) {
-    LogInfo(SizeText(size), ": ", ItersOf(options_, size), " pushes and pulls of each worker");
+    const Rounds rounds = RoundsOf(options_, size);
+    LogInfo(SizeText(size), ": ", rounds.count, " rounds of ", rounds.iters,
+            " pushes and pulls of each worker");
     WEIR_ASSIGN_OR_RETURN(ProcessSet processes, ProcessSet::Start(options_, size));
     if (rows_.empty()) {
       context_ = {.path = processes.path(),
@@ -45,49 +58,61 @@ class DataBenchRun {
                   .ps_cpus = PsCpus(options_)};
       Print(Heading(options_, context_));
     }
-    WEIR_ASSIGN_OR_RETURN(Samples pushes, processes.Do("push"));
-    WEIR_ASSIGN_OR_RETURN(const Samples sum, processes.Do("check"));
-    pushes.wrong += sum.wrong;
-    // A ps answers the first push whether it can get at the gradients where they lie.
-    WEIR_ASSIGN_OR_RETURN(const std::string path, processes.PathNow());
-    if (path != context_.path) {
-      Print(absl::StrCat("# ", SizeText(size), ": path ", path, "\n"));
-      context_.other_paths[size] = path;
-    }
-    WEIR_ASSIGN_OR_RETURN(Samples pulls, processes.Do("pull"));
-    DataRow push = RowOf("push", size, options_.window, options_.workers, std::move(pushes));
-    DataRow pull = RowOf("pull", size, options_.window, options_.workers, std::move(pulls));
-    std::vector<DataRow> controls;
-    if (options_.control) {
-      WEIR_ASSIGN_OR_RETURN(controls, MeasureControls(processes, size));
-      Compare(controls.front(), push);
-      Compare(controls.back(), pull);
+    Series series;
+    for (int i = 0; i < rounds.count; ++i) {
+      WEIR_RETURN_IF_ERROR(MeasureRound(processes, series));
+      if (i == 0) WEIR_RETURN_IF_ERROR(TellPath(processes, size));
     }
     WEIR_RETURN_IF_ERROR(processes.End());
-    Add(std::move(push));
-    Add(std::move(pull));
-    for (DataRow& control : controls) Add(std::move(control));
+    Conclude(size, series);
     return absl::OkStatus();
   }
 
-  /// That of a push first, that of a pull last. A message's is the better of UCX's protocols.
-  absl::StatusOr<std::vector<DataRow>> MeasureControls(ProcessSet& processes,
-                                                       std::uint64_t size) const {
+  absl::Status MeasureRound(ProcessSet& processes, Series& series) const {
+    WEIR_ASSIGN_OR_RETURN(Samples pushes, processes.Do("push"));
+    WEIR_ASSIGN_OR_RETURN(const Samples sum, processes.Do("check"));
+    pushes.wrong += sum.wrong;
+    series.pushes.push_back(std::move(pushes));
+    WEIR_ASSIGN_OR_RETURN(series.pulls.emplace_back(), processes.Do("pull"));
+    if (!options_.control) return absl::OkStatus();
     std::vector<ControlKind> kinds = {ControlKind::kMessage, ControlKind::kEagerMessage};
     // Over tcp a get is a message to UCX too.
     const bool gets_exist = ControlFabricOf(processes.path()) != net::UcxFabric::kTcp;
     if (gets_exist) kinds.insert(kinds.begin(), ControlKind::kGet);
     WEIR_ASSIGN_OR_RETURN(std::vector<Samples> samples, processes.DoControls(kinds));
-    std::vector<DataRow> messages, gets;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      const bool get = kinds[i] == ControlKind::kGet;
-      (get ? gets : messages)
-          .push_back(RowOf(get ? "control_get" : "control_am", size, options_.window, /*workers=*/1,
-                           std::move(samples[i])));
+      series.controls[kinds[i]].push_back(std::move(samples[i]));
     }
-    std::vector<DataRow> rows = {*std::ranges::min_element(messages, {}, &DataRow::p50_us)};
-    std::ranges::move(gets, std::back_inserter(rows));
-    return rows;
+    return absl::OkStatus();
+  }
+
+  /// A ps answers the first push whether it can get at the gradients where they lie.
+  absl::Status TellPath(ProcessSet& processes, std::uint64_t size) {
+    WEIR_ASSIGN_OR_RETURN(const std::string path, processes.PathNow());
+    if (path == context_.path) return absl::OkStatus();
+    Print(absl::StrCat("# ", SizeText(size), ": path ", path, "\n"));
+    context_.other_paths[size] = path;
+    return absl::OkStatus();
+  }
+
+  void Conclude(std::uint64_t size, const Series& series) {
+    DataRow push = RowOf("push", size, options_.window, options_.workers, series.pushes);
+    DataRow pull = RowOf("pull", size, options_.window, options_.workers, series.pulls);
+    std::vector<DataRow> controls;
+    for (const auto& [kind, rounds] : series.controls) {
+      controls.push_back(RowOf(OpOf(kind), size, options_.window, /*workers=*/1, rounds));
+    }
+    if (!controls.empty()) {
+      // A get, which is the last, where there are any; else a message is the same the other way.
+      const auto& message = std::min(controls[0], controls[1], [](const auto& a, const auto& b) {
+        return a.p50_us() < b.p50_us();
+      });
+      Compare(message, push);
+      Compare(controls.size() > 2 ? controls[2] : message, pull);
+    }
+    Add(std::move(push));
+    Add(std::move(pull));
+    for (DataRow& control : controls) Add(std::move(control));
   }
 
   void Add(DataRow row) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostTasks = 64;
 constexpr int kMostWindow = 1024;
+constexpr int kMostRounds = 100;
 // Every sum of gradients must be a whole number that float32 has: 64 workers' pushes of numbers up
 // to 6, and a tenth of warm-up, stay below 2^24.
 constexpr std::uint64_t kMostIters = 30'000;
@@ -32,6 +33,8 @@ FlagTable Flags(DataBenchOptions& options) {
       {"--workers", "N", "workers, a process each", IntegerIn(options.workers, 1, kMostTasks)},
       {"--iters", "N", "timed pushes, and pulls, of each worker",
        IntegerIn(options.iters, 1, kMostIters), "by size: 256 MiB of them, from 30 to 5000"},
+      {"--rounds", "N", "pushes, pulls and controls in turn, this often; parts --iters",
+       IntegerIn(options.rounds, 1, kMostRounds)},
       {"--control", "", "raw UCX between the same two processes too, and the ratios",
        Switch(options.control)},
       {"--cpus", "LIST", "workers are pinned to these in turn, then ps",
@@ -74,10 +77,12 @@ std::vector<FlagText> DataBenchFlagTexts(DataBench bench) {
   return Describe(Flags(defaults));
 }
 
-std::uint64_t ItersOf(const DataBenchOptions& options, std::uint64_t size) {
-  if (options.iters > 0) return options.iters;
+Rounds RoundsOf(const DataBenchOptions& options, std::uint64_t size) {
   const std::uint64_t bytes = size * static_cast<std::uint64_t>(options.window);
-  return std::clamp<std::uint64_t>(kBytesMoved / bytes, 30, 5000);
+  const std::uint64_t iters =
+      options.iters > 0 ? options.iters : std::clamp<std::uint64_t>(kBytesMoved / bytes, 30, 5000);
+  const std::uint64_t count = std::min(iters, static_cast<std::uint64_t>(options.rounds));
+  return {.count = static_cast<int>(count), .iters = (iters + count - 1) / count};
 }
 
 std::uint64_t WarmUpOf(std::uint64_t iters) {

@@ -31,7 +31,8 @@ struct DataBenchOptions {
   int ps_threads = 1;  ///< shards of each ps
   int workers = 1;
   TransportChoice transport = TransportChoice::kAuto;
-  std::uint64_t iters = 0;  ///< timed pushes, and pulls, of each worker; 0: by size
+  std::uint64_t iters = 0;  ///< timed pushes, and pulls, of each worker in all; 0: by size
+  int rounds = 5;           ///< that they are parted into
   bool control = false;     ///< raw UCX too, between the first worker and the first ps
   std::vector<int> cpus;    ///< to pin to, in turn: workers, then ps; never empty after parsing
   std::string json;         ///< path; empty: none
@@ -44,9 +45,16 @@ absl::StatusOr<DataBenchOptions> ParseDataBench(DataBench bench,
                                                 std::span<const std::string> arguments);
 std::vector<FlagText> DataBenchFlagTexts(DataBench bench);
 
-/// Timed iterations at `size`: what was asked for, else as many as move 256 MiB, from 30 to 5000.
-std::uint64_t ItersOf(const DataBenchOptions& options, std::uint64_t size);
-/// Those before them, which are not timed: a tenth, or 10 where that is more, but no more than
+/// How often pushes, pulls and controls take turns, so that a machine that changes meanwhile
+/// changes for all of them, and how many of each operation a turn times.
+struct Rounds {
+  int count = 1;
+  std::uint64_t iters = 1;
+};
+/// At `size`, together: what was asked for, else as many as move 256 MiB, from 30 to 5000; in
+/// either case as many more as fill the last round.
+Rounds RoundsOf(const DataBenchOptions& options, std::uint64_t size);
+/// Those before a round's, which are not timed: a tenth, or 10 where that is more, but no more than
 /// them.
 std::uint64_t WarmUpOf(std::uint64_t iters);
 

@@ -16,7 +16,7 @@ namespace {
 
 // In pixels.
 constexpr double kWidth = 460, kHeight = 320, kLeft = 70, kTop = 60, kGap = 100, kBottom = 50;
-constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#7f7f7f", "#2ca02c"};
+constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#7f7f7f", "#bcbd22", "#2ca02c"};
 
 std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});

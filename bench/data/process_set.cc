@@ -51,7 +51,7 @@ std::vector<int> PsCpus(const DataBenchOptions& options) {
 }
 
 absl::StatusOr<ProcessSet> ProcessSet::Start(const DataBenchOptions& options, std::uint64_t size) {
-  const std::uint64_t iters = ItersOf(options, size);
+  const std::uint64_t iters = RoundsOf(options, size).iters;
   RoleOptions role{.size = size,
                    .tensors = options.window,
                    .ps = options.ps,
@@ -115,6 +115,8 @@ absl::StatusOr<std::vector<Samples>> ProcessSet::DoControls(std::span<const Cont
     WEIR_ASSIGN_OR_RETURN(const std::string line, workers_.front().AwaitLine(limit_));
     WEIR_ASSIGN_OR_RETURN(all.emplace_back(), Samples::FromJson(line));
   }
+  shards_.front().Tell("rest");
+  WEIR_RETURN_IF_ERROR(shards_.front().AwaitLine(limit_).status());
   return all;
 }
 

@@ -29,7 +29,7 @@ class ProcessSet {
   /// Has every worker do `word` at the same time; returns all their samples.
   absl::StatusOr<Samples> Do(const std::string& word);
   /// Has the first worker and the first ps time the control of each kind, in this order, a kGet
-  /// first. Before or after the rest, not in between.
+  /// first.
   absl::StatusOr<std::vector<Samples>> DoControls(std::span<const ControlKind> kinds);
   /// path(), as it is after what has been done.
   absl::StatusOr<std::string> PathNow();

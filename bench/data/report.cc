@@ -6,14 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/cpu.h"
+#include "bench/common/context.h"
 #include "common/config/choice_flags.h"
-#include "common/net/ucx/version.h"
 
 namespace weir::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string TransportText(TransportChoice choice) { return *TransportValue(choice).show(); }
 
@@ -28,11 +25,11 @@ std::string Servers(const DataBenchOptions& options) {
 
 std::string Heading(const DataBenchOptions& options, const RunContext& context) {
   return absl::StrFormat(
-      "# weir bench %s 1 | weir %s %s | UCX %s | host %d CPUs | transport %s | path %s\n"
+      "# weir bench %s 1 | %s\n"
+      "# transport %s | path %s\n"
       "# %s on CPU %s, %s on CPU %s | window %d | warm-up a tenth, at least min(10, iters)\n"
       "%s",
-      NameOf(options.bench), WEIR_VERSION, WEIR_BUILD_TYPE, net::UcxVersion(), AllowedCpus().size(),
-      TransportText(options.transport), context.path,
+      NameOf(options.bench), ContextText(), TransportText(options.transport), context.path,
       absl::StrCat(options.workers, options.workers == 1 ? " worker" : " workers"),
       absl::StrJoin(context.worker_cpus, ","), Servers(options),
       absl::StrJoin(context.ps_cpus, ","), options.window, ColumnsLine(options.control));
@@ -40,19 +37,15 @@ std::string Heading(const DataBenchOptions& options, const RunContext& context) 
 
 std::string ReportJson(const DataBenchOptions& options, const RunContext& context,
                        std::span<const DataRow> rows) {
-  Json json = {{"bench", NameOf(options.bench)},
-               {"version", WEIR_VERSION},
-               {"build_type", WEIR_BUILD_TYPE},
-               {"ucx_version", net::UcxVersion()},
-               {"host_cpus", AllowedCpus().size()},
-               {"transport", TransportText(options.transport)},
+  nlohmann::ordered_json json = ReportOf(NameOf(options.bench));
+  json.update({{"transport", TransportText(options.transport)},
                {"path", context.path},
                {"ps", options.ps},
                {"ps_threads", options.ps_threads},
                {"workers", options.workers},
                {"worker_cpus", context.worker_cpus},
                {"ps_cpus", context.ps_cpus},
-               {"window", options.window}};
+               {"window", options.window}});
   for (const auto& [size, path] : context.other_paths) {
     json["other_paths"].push_back({{"size_bytes", size}, {"path", path}});
   }

@@ -1,5 +1,7 @@
 #include "bench/data/row.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,6 +19,7 @@ Json RowJson(const DataRow& row) {
                {"window", row.window},
                {"iters", row.time.count},
                {"p50_us", row.time.p50_us},
+               {"round_p50_us", row.round_p50_us},
                {"p99_us", row.time.p99_us},
                {"p999_us", row.time.p999_us},
                {"max_us", row.time.max_us},
@@ -26,6 +29,8 @@ Json RowJson(const DataRow& row) {
   if (!row.control.empty()) {
     json["control"] = row.control;
     json["ratio"] = row.ratio;
+    json["ratio_least"] = row.ratio_least;
+    json["ratio_most"] = row.ratio_most;
   }
   return json;
 }
@@ -38,12 +43,16 @@ std::uint64_t WrongOf(std::span<const DataRow> rows) {
 
 }  // namespace
 
-DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Samples samples) {
-  DataRow row{.op = std::move(op),
-              .size_bytes = size,
-              .window = window,
-              .time = DistributionOf(std::move(samples.nanoseconds)),
-              .wrong = samples.wrong};
+DataRow RowOf(std::string op, std::uint64_t size, int window, int workers,
+              std::span<const Samples> rounds) {
+  DataRow row{.op = std::move(op), .size_bytes = size, .window = window};
+  std::vector<std::uint64_t> all;
+  for (const Samples& round : rounds) {
+    row.round_p50_us.push_back(DistributionOf(round.nanoseconds).p50_us);
+    row.wrong += round.wrong;
+    std::ranges::copy(round.nanoseconds, std::back_inserter(all));
+  }
+  row.time = DistributionOf(std::move(all));
   if (row.time.mean_us > 0) {
     row.ops_per_s = 1e6 / row.time.mean_us * window * workers;
     row.gbytes_per_s = row.ops_per_s * static_cast<double>(size) / 1e9;
@@ -53,22 +62,33 @@ DataRow RowOf(std::string op, std::uint64_t size, int window, int workers, Sampl
 
 void Compare(const DataRow& control, DataRow& row) {
   row.control = control.op;
-  row.ratio = control.p50_us() > 0 ? row.p50_us() / control.p50_us() : 0;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < row.round_p50_us.size(); ++i) {
+    const double of_control = control.round_p50_us[i];
+    ratios.push_back(of_control > 0 ? row.round_p50_us[i] / of_control : 0);
+  }
+  if (ratios.empty()) return;
+  std::ranges::sort(ratios);
+  row.ratio_least = ratios.front();
+  row.ratio_most = ratios.back();
+  row.ratio = (ratios[(ratios.size() - 1) / 2] + ratios[ratios.size() / 2]) / 2;
 }
 
 std::string ColumnsLine(bool ratios) {
   return absl::StrCat(
       "#  op            size_bytes   iters      p50_us      p99_us     p999_us      max_us  "
       "gbytes_per_s    ops_per_s  wrong",
-      ratios ? "  ratio" : "", "\n");
+      ratios ? "  ratio  least   most" : "", "\n");
 }
 
 std::string RowLine(const DataRow& row) {
-  return absl::StrFormat("  %-12s %12d %7d %11.2f %11.2f %11.2f %11.2f  %12.3f %12.1f  %5d%s\n",
-                         row.op, row.size_bytes, row.time.count, row.time.p50_us, row.time.p99_us,
-                         row.time.p999_us, row.time.max_us, row.gbytes_per_s, row.ops_per_s,
-                         row.wrong,
-                         row.control.empty() ? "" : absl::StrFormat("  %5.2f", row.ratio));
+  return absl::StrFormat(
+      "  %-12s %12d %7d %11.2f %11.2f %11.2f %11.2f  %12.3f %12.1f  %5d%s\n", row.op,
+      row.size_bytes, row.time.count, row.time.p50_us, row.time.p99_us, row.time.p999_us,
+      row.time.max_us, row.gbytes_per_s, row.ops_per_s, row.wrong,
+      row.control.empty()
+          ? ""
+          : absl::StrFormat("  %5.2f  %5.2f  %5.2f", row.ratio, row.ratio_least, row.ratio_most));
 }
 
 std::string ResultLine(std::span<const DataRow> rows) {

@@ -78,9 +78,10 @@ bool ToldMore() {
   return poll(&in, 1, 0) > 0;
 }
 
-absl::Status RunControlSide(const std::string& fabric_name, std::uint64_t size) {
+absl::Status RunControlSide(const std::string& fabric_name, const RoleOptions& options) {
   WEIR_ASSIGN_OR_RETURN(const net::UcxFabric fabric, FabricOf(fabric_name));
-  WEIR_ASSIGN_OR_RETURN(const auto responder, ControlResponder::Create(fabric, size));
+  WEIR_ASSIGN_OR_RETURN(const auto responder,
+                        ControlResponder::Create(fabric, options.size, options.tensors));
   std::printf("%s\n", responder->ticket().c_str());
   std::fflush(stdout);
   responder->Serve(ToldMore);
@@ -90,7 +91,12 @@ absl::Status RunControlSide(const std::string& fabric_name, std::uint64_t size) 
 /// As shard_process.h says.
 absl::Status Do(const std::string& line, const RoleOptions& options) {
   const std::vector<std::string> words = absl::StrSplit(line, ' ');
-  if (words[0] == "control" && words.size() == 2) return RunControlSide(words[1], options.size);
+  if (words[0] == "control" && words.size() == 2) return RunControlSide(words[1], options);
+  if (line == "rest") {
+    std::printf("\n");
+    std::fflush(stdout);
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat("told to '", line, "'"));
 }
 

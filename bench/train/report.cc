@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "bench/common/context.h"
 #include "common/config/choice_flags.h"
 
 namespace weir::bench {
@@ -84,12 +85,13 @@ std::uint64_t Row::wrong() const {
 
 std::string Heading(const TrainBenchOptions& options) {
   return absl::StrFormat(
-      "# weir bench train 1 | fashion-mnist, batch %d | %d steps a worker, %d pairs | transport %s "
+      "# weir bench train 1 | %s\n"
+      "# fashion-mnist, batch %d | %d steps a worker, %d pairs | transport %s "
       "| CPUs %s | seed %d\n"
       "# alone: as many trainers without ps, at once, each pinned; ratio = weir / alone\n"
       "#  workers  ps  pair  alone_steps_per_s  weir_steps_per_s  ratio  wrong\n",
-      options.batch_size, options.steps, options.pairs, TransportText(options.transport),
-      absl::StrJoin(options.cpus, ","), options.seed);
+      ContextText(), options.batch_size, options.steps, options.pairs,
+      TransportText(options.transport), absl::StrJoin(options.cpus, ","), options.seed);
 }
 
 std::string PairLine(const ClusterSize& size, int number, const Pair& pair) {
@@ -118,13 +120,13 @@ std::string RowText(const Row& row) {
 }
 
 std::string ReportJson(const TrainBenchOptions& options, const std::vector<Row>& rows) {
-  Json json = {{"bench", "train"},
-               {"job", "fashion-mnist"},
+  Json json = ReportOf("train");
+  json.update({{"job", "fashion-mnist"},
                {"batch_size", options.batch_size},
                {"steps", options.steps},
                {"transport", TransportText(options.transport)},
                {"cpus", options.cpus},
-               {"seed", options.seed}};
+               {"seed", options.seed}});
   json["rows"] = Json::array();
   for (const Row& row : rows) {
     Json entry = {{"workers", row.size.workers},

@@ -37,7 +37,7 @@ class ControlOverTest : public ::testing::TestWithParam<net::UcxFabric> {};
 
 TEST_P(ControlOverTest, EveryKindMovesTheRightBytes) {
   constexpr std::uint64_t kSize = 300'000;  // more than any one segment
-  const auto responder = ControlResponder::Create(GetParam(), kSize);
+  const auto responder = ControlResponder::Create(GetParam(), kSize, /*window=*/3);
   ASSERT_TRUE(responder.ok()) << responder.status();
   std::atomic<bool> done = false;  // publishes nothing
   std::jthread serving([&] { (*responder)->Serve([&] { return done.load(); }); });
@@ -54,17 +54,18 @@ TEST_P(ControlOverTest, EveryKindMovesTheRightBytes) {
 }
 
 TEST_P(ControlOverTest, AGetAfterAMessageIsWrongByEveryElement) {
-  const auto responder = ControlResponder::Create(GetParam(), 8);
+  constexpr int kWindow = 8;
+  const auto responder = ControlResponder::Create(GetParam(), 8, kWindow);
   ASSERT_TRUE(responder.ok()) << responder.status();
   std::atomic<bool> done = false;
   std::jthread serving([&] { (*responder)->Serve([&] { return done.load(); }); });
-  ControlRun run{.fabric = GetParam(), .size = 8};
+  ControlRun run{.fabric = GetParam(), .size = 8, .window = kWindow};
   EXPECT_TRUE(RunControl(run, (*responder)->ticket()).ok());
   run.kind = ControlKind::kGet;
   const auto samples = RunControl(run, (*responder)->ticket());
   done = true;
   ASSERT_TRUE(samples.ok()) << samples.status();
-  EXPECT_GE(samples->wrong, 2U) << "bytes of both elements";
+  EXPECT_GE(samples->wrong, 2U * kWindow) << "bytes of both elements of each place";
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ControlOverTest,

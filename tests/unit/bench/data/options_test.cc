@@ -59,12 +59,24 @@ TEST(DataBenchOptionsTest, AllMistakesAtOnce) {
   }
 }
 
-TEST(ItersOfTest, MoveAFixedAmountWithinLimits) {
-  EXPECT_EQ(ItersOf({.window = 1}, 8), 5000U);
-  EXPECT_EQ(ItersOf({.window = 1}, 1 << 20), 256U);
-  EXPECT_EQ(ItersOf({.window = 4}, 1 << 20), 64U);
-  EXPECT_EQ(ItersOf({.window = 1}, 1 << 30), 30U);
-  EXPECT_EQ(ItersOf({.window = 1, .iters = 7}, 1 << 30), 7U);
+TEST(RoundsOfTest, MoveAFixedAmountWithinLimits) {
+  EXPECT_EQ(RoundsOf({.rounds = 1}, 8).iters, 5000U);
+  EXPECT_EQ(RoundsOf({.rounds = 1}, 1 << 20).iters, 256U);
+  EXPECT_EQ(RoundsOf({.window = 4, .rounds = 1}, 1 << 20).iters, 64U);
+  EXPECT_EQ(RoundsOf({.rounds = 1}, 1 << 30).iters, 30U);
+  EXPECT_EQ(RoundsOf({.iters = 7, .rounds = 1}, 1 << 30).iters, 7U);
+}
+
+TEST(RoundsOfTest, AreAlikeAndNoneIsEmpty) {
+  const auto expect = [](const DataBenchOptions& options, int count, std::uint64_t iters) {
+    const Rounds rounds = RoundsOf(options, 8);
+    EXPECT_EQ(rounds.count, count);
+    EXPECT_EQ(rounds.iters, iters);
+  };
+  expect({.iters = 20}, 5, 4);
+  expect({.iters = 21}, 5, 5);
+  expect({.iters = 3}, 3, 1);
+  expect({.iters = 1, .rounds = 100}, 1, 1);
 }
 
 TEST(WarmUpOfTest, IsATenthButNeverMoreThanWhatIsTimed) {

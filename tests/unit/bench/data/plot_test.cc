@@ -22,7 +22,8 @@ std::size_t Count(const std::string& text, const std::string& part) {
 }
 
 DataRow Row(const char* op, std::uint64_t size, std::uint64_t nanoseconds) {
-  return RowOf(op, size, 1, 1, {.nanoseconds = {nanoseconds}});
+  const Samples samples{.nanoseconds = {nanoseconds}};
+  return RowOf(op, size, 1, 1, std::span(&samples, 1));
 }
 
 TEST(PlotTest, EachOpHasALineInBothPanelsAndTheControlsAreDashed) {
