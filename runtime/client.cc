@@ -1,7 +1,6 @@
 #include "weir/client.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -113,8 +112,8 @@ class Client::Impl {
     if (!held_.has_value()) return absl::OutOfRangeError("no step is left: call Finish");
     WEIR_RETURN_IF_ERROR(Judge(data_->Push(gradients.impl_->buffer, *held_)));
     completed_ = std::exchange(held_, std::nullopt);
-    // A shard may say after the first pushes that it cannot get at gradients where they lie.
-    if (std::has_single_bit(++clock_)) member_->ReportPaths();
+    ++clock_;
+    member_->OnPush();
     return absl::OkStatus();
   }
 

@@ -1,6 +1,7 @@
 #include "runtime/worker_member.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -159,6 +160,10 @@ absl::StatusOr<std::unique_ptr<DataClient>> WorkerMember::ConnectToShards(const 
 
 void WorkerMember::Report(wire::MemberBodyUnion body) {
   if (!session_->Send(std::move(body))) LogDebug("a report to the chief was dropped");
+}
+
+void WorkerMember::OnPush() {
+  if (std::has_single_bit(++pushes_)) ReportPaths();
 }
 
 void WorkerMember::ReportPaths() {

@@ -40,9 +40,10 @@ class WorkerMember final : private SessionListener {
   /// After Join. What does not fit the bounded outbox is dropped: it is full only while the chief
   /// is frozen, and then the lease ends this member.
   void Report(wire::MemberBodyUnion body);
-  /// How messages reach the shards, where that is not what was reported last; UCX knows once the
-  /// first ones have wired it up.
-  void ReportPaths();
+  /// After each acknowledged push. Reports how messages reach the shards after the first push, with
+  /// which UCX has wired them up, and after the 2nd, 4th, 8th ... where that is not what was
+  /// reported last: a shard may say later that it cannot get at gradients where they lie.
+  void OnPush();
   /// This worker takes no more steps.
   void ReportFinished(wire::FinishedT finished);
 
@@ -87,6 +88,7 @@ class WorkerMember final : private SessionListener {
   void OnEnd(int exit_code, const std::string& reason) override;
   void OnLost(const absl::Status& why) override;
   void SetEnd(RoleEnd end);
+  void ReportPaths();
 
   RoleSetup setup_;
   std::optional<Layout> layout_;  // in place of the setup's, where the ps have several threads
@@ -94,6 +96,7 @@ class WorkerMember final : private SessionListener {
   Incarnation incarnation_;
   std::vector<std::pair<std::uint32_t, std::string>> reported_paths_;  // by index of the ps
   std::unique_ptr<Session> session_;
+  std::uint64_t pushes_ = 0;  // acknowledged
   Mutex mutex_;
   CondVar changed_;
   Inbox inbox_ ABSL_GUARDED_BY(mutex_);

@@ -83,7 +83,7 @@ absl::StatusOr<TrainingResult> WorkerRole::TrainOn(DataClient& client, Model& mo
   const TrainerOptions options{.log_every = setup_.options.log_step_count_steps,
                                .log = [this](const TrainingLine& line) { ReportLine(line); },
                                .interrupted = &StopSignal::received,
-                               .first_step = [this] { member_.ReportPaths(); }};
+                               .on_push = [this] { member_.OnPush(); }};
   return Train(options, client, model, batches, weights, gradients);
 }
 

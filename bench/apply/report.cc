@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "bench/common/context.h"
-#include "bench/common/samples.h"
 #include "ps_server/optimizers/sgd_variants.h"
 
 namespace weir::bench {
@@ -41,11 +40,14 @@ ApplyRow RowOf(std::string op, const ApplyRun& run, std::span<const ApplyTimes> 
                .iters = run.iters};
   std::vector<std::uint64_t> all;
   for (const ApplyTimes& thread : times) {
-    const double p50 = DistributionOf(thread.*loop).p50_us;
-    if (p50 > 0) row.gbytes_per_s += kStreams * static_cast<double>(run.size) / p50 / 1000;
+    const Distribution time = DistributionOf(thread.*loop);
+    if (time.p50_us > 0) {
+      row.gbytes_per_s += kStreams * static_cast<double>(run.size) / time.p50_us / 1000;
+      row.ops_per_s += 1e6 / time.mean_us;
+    }
     std::ranges::copy(thread.*loop, std::back_inserter(all));
   }
-  row.p50_us = DistributionOf(std::move(all)).p50_us;
+  row.time = DistributionOf(std::move(all));
   return row;
 }
 
@@ -75,14 +77,17 @@ std::string Heading(const ApplyBenchOptions& options) {
   return absl::StrFormat(
       "# weir bench apply 1 | %s\n"
       "# kernel %s | threads on CPUs %s\n"
-      "#  op     size_bytes  threads  iters      p50_us  gbytes_per_s  speedup  ratio  wrong\n",
+      "#  op     size_bytes  threads  iters      p50_us      p99_us     p999_us      max_us  "
+      "gbytes_per_s    ops_per_s  speedup  ratio  wrong\n",
       ContextText(), KernelName(), absl::StrJoin(options.cpus, ","));
 }
 
 std::string RowLine(const ApplyRow& row) {
-  return absl::StrFormat("  %-6s %11d  %7d  %5d  %10.2f  %12.2f  %7.2f  %5.2f  %5d\n", row.op,
-                         row.size_bytes, row.threads, row.iters, row.p50_us, row.gbytes_per_s,
-                         row.speedup, row.ratio, row.wrong);
+  return absl::StrFormat(
+      "  %-6s %11d  %7d  %5d %11.2f %11.2f %11.2f %11.2f  %12.2f %12.1f  %7.2f  %5.2f  %5d\n",
+      row.op, row.size_bytes, row.threads, row.iters, row.time.p50_us, row.time.p99_us,
+      row.time.p999_us, row.time.max_us, row.gbytes_per_s, row.ops_per_s, row.speedup, row.ratio,
+      row.wrong);
 }
 
 std::string ResultLine(std::span<const ApplyRow> rows) {
@@ -104,8 +109,12 @@ std::string ReportJson(const ApplyBenchOptions& options, std::span<const ApplyRo
                             {"size_bytes", row.size_bytes},
                             {"threads", row.threads},
                             {"iters", row.iters},
-                            {"p50_us", row.p50_us},
+                            {"p50_us", row.time.p50_us},
+                            {"p99_us", row.time.p99_us},
+                            {"p999_us", row.time.p999_us},
+                            {"max_us", row.time.max_us},
                             {"gbytes_per_s", row.gbytes_per_s},
+                            {"ops_per_s", row.ops_per_s},
                             {"speedup", row.speedup},
                             {"ratio", row.ratio},
                             {"wrong", row.wrong}});

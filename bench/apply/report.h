@@ -7,6 +7,7 @@
 
 #include "bench/apply/apply_run.h"
 #include "bench/apply/options.h"
+#include "bench/common/samples.h"
 #include "weir/exit_code.h"
 
 namespace weir::bench {
@@ -17,11 +18,12 @@ struct ApplyRow {
   std::uint64_t size_bytes = 0;
   int threads = 1;
   std::uint64_t iters = 0;  ///< of each thread
-  double p50_us = 0;        ///< of all threads' times
+  Distribution time;        ///< of one pass, over all threads' times
   /// 10^9 bytes read and written a second, 12 an element: each thread's at its median, summed.
   double gbytes_per_s = 0;
-  double speedup = 0;  ///< to the first row of the same op and size; of that one 1
-  double ratio = 0;    ///< of sgd: its gbytes_per_s to the triad's; of the triad 1
+  double ops_per_s = 0;  ///< passes of all threads together: each thread's at its mean, summed
+  double speedup = 0;    ///< to the first row of the same op and size; of that one 1
+  double ratio = 0;      ///< of sgd: its gbytes_per_s to the triad's; of the triad 1
   std::uint64_t wrong = 0;
 };
 

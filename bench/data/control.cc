@@ -160,11 +160,9 @@ class Requester {
 
   absl::StatusOr<Samples> Run() {
     const bool get = run_.kind == ControlKind::kGet;
-    // All messages of a window begin alike, and so do their answers.
-    for (int i = 0; !get && i < run_.window; ++i) Fill(kSent, Place(i));
     Samples samples;
     for (std::uint64_t i = 0; i < run_.warm_up + run_.iters; ++i) {
-      if (!get) Number(i);
+      Rewrite(i);
       const absl::Time start = MonotonicNow();
       WEIR_RETURN_IF_ERROR(get ? Get() : SendAndAwait());
       const absl::Time end = MonotonicNow();
@@ -180,11 +178,15 @@ class Requester {
     return ucx_->memory().subspan(static_cast<std::size_t>(i) * run_.size, run_.size);
   }
 
-  // Messages begin otherwise than those of the last window: an old one's answer is wrong.
-  void Number(std::uint64_t i) {
+  // As weir's worker writes gradients anew, and overwrites what a pull fills, so that the caches
+  // hold the same at both. The messages of a window, and so their answers, begin alike, and
+  // otherwise than those of the last: an old one's answer is wrong.
+  void Rewrite(std::uint64_t i) {
     const auto number = static_cast<std::uint32_t>(i + 1);
     for (int at = 0; at < run_.window; ++at) {
-      std::memcpy(Place(at).data(), &number, std::min(sizeof number, Place(at).size()));
+      const MutableByteSpan place = Place(at);
+      Fill(kSent, place);
+      std::memcpy(place.data(), &number, std::min(sizeof number, place.size()));
     }
   }
 

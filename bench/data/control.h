@@ -64,11 +64,11 @@ struct ControlRun {
 
 /// The active side: times `run` against the responder of `ticket`, which must be serving. `wrong`
 /// counts answers that were not what the responder's memory, or the message, held. Each operation
-/// of a window has its own memory at both ends, as each of weir's has its tensor. The responder's
-/// window must be the same.
-/// A kGet must come before all messages, which overwrite what it reads.
-/// Errors: kInvalidArgument for another program's ticket; what UCX says; kDeadlineExceeded when
-/// the responder does not answer for 20 s.
+/// of a window has its own memory at both ends, as each of weir's has its tensor, and this side's
+/// is written anew before each window, outside the timed part. The responder's window must be the
+/// same. A kGet must come before all messages, which overwrite what it reads. Errors:
+/// kInvalidArgument for another program's ticket; what UCX says; kDeadlineExceeded when the
+/// responder does not answer for 20 s.
 absl::StatusOr<Samples> RunControl(const ControlRun& run, const std::string& ticket);
 
 }  // namespace weir::bench

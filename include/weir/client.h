@@ -100,7 +100,9 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// Registered memory for weights or for gradients, for this client's calls only.
+  /// Registered memory for weights or for gradients, for this client's calls only. Push from four
+  /// at most: a ps that takes gradients from where they lie keeps as many within reach, and a push
+  /// from any other goes by message (slower; `weir status` says so).
   /// Errors: kResourceExhausted.
   absl::StatusOr<Parameters> AllocateParameters();
 

@@ -17,6 +17,7 @@ namespace weir::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr WorkerIndex kReader(0);
 
@@ -172,9 +173,14 @@ TEST_P(MappedTest, ABufferIsPushedAgainWhileAnotherTakesItsPlace) {
       }
     }
     int pushes = 0;
+    for (; pushes < kBuffers - 1; ++pushes) {
+      ASSERT_EQ(client->Push(buffers[pushes], Step(1)), absl::OkStatus());
+    }
+    EXPECT_THAT(client->paths().front().second, Not(HasSubstr("push from at most")));
     for (int i = 0; i < 100 * kBuffers; ++i, ++pushes) {
       ASSERT_EQ(client->Push(buffers[i % kBuffers], Step(1)), absl::OkStatus()) << "push " << i;
     }
+    EXPECT_THAT(client->paths().front().second, HasSubstr("push from at most"));
     const std::uint64_t before = client->mapped_pushes();
     for (; client->mapped_pushes() == before; ++pushes) {
       ASSERT_EQ(client->Push(buffers[0], Step(1)), absl::OkStatus());

@@ -136,15 +136,18 @@ TEST_P(TrainerTest, OverlappedOrNotItGivesTheSerialLosses) {
   for (const bool overlap : {true, false}) {
     Start(kSteps);
     std::vector<float> losses;
+    int pushes = 0;
     Within(absl::Seconds(60), [&] {
       const auto client = plane_->Connect(kA);
       const auto result =
           TrainOn(*client, {.log_every = 1,
                             .log = [&](const TrainingLine& line) { losses.push_back(line.loss); },
+                            .on_push = [&] { ++pushes; },
                             .overlap = overlap});
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_EQ(result->end, TrainingResult::End::kNoStepsLeft);
     });
+    EXPECT_EQ(pushes, kSteps);
     EXPECT_THAT(losses, ElementsAreArray(SerialLosses(kSteps))) << "overlap " << overlap;
   }
 }

@@ -292,7 +292,13 @@ void ClientEngine::Quiesce() {
 }
 
 std::vector<std::pair<ShardIndex, std::string>> ClientEngine::paths() const {
-  return links_.Paths(*transport_);
+  auto paths = links_.Paths(*transport_);
+  for (auto& [shard, path] : paths) {
+    if (!exports_.TakesTurns(shard)) continue;
+    absl::StrAppend(&path, ", but message push from a buffer that is not among the last ",
+                    kBuffersKeptMapped, " new ones: push from at most ", kBuffersKeptMapped);
+  }
+  return paths;
 }
 
 void ClientEngine::OnView(ViewNumber view) {

@@ -1,6 +1,7 @@
 #include "worker/client/gradient_exports.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir {
 
@@ -14,7 +15,7 @@ bool GradientExports::BeginAnnouncement(ShardIndex index, const ParameterBuffer&
   shard.announced = buffer.id();
   shard.memory = buffer.memory();
   // The shard forgets the one there before its answer is here.
-  shard.known[shard.next] = 0;
+  shard.takes_turns |= std::exchange(shard.known[shard.next], 0) != 0;
   return true;
 }
 

@@ -27,6 +27,8 @@ class GradientExports {
   /// is being announced. Its memory, and with it the key, is then kept until the answer, and the
   /// buffer whose place it takes is no longer known.
   bool BeginAnnouncement(ShardIndex shard, const ParameterBuffer& buffer);
+  /// Whether one has taken another's place: pushes come from more buffers than the shard keeps.
+  bool TakesTurns(ShardIndex shard) const { return shards_[shard.value()].takes_turns; }
   /// The shard's answer. False, and no effect, if it is to no announcement of ours.
   bool EndAnnouncement(ShardIndex shard, std::uint64_t buffer, bool known);
 
@@ -34,8 +36,9 @@ class GradientExports {
   struct Shard {
     std::array<std::uint64_t, kBuffersKeptMapped> known{};  // ids of buffers; 0: none
     std::size_t next = 0;                                   // the place that the next one takes
-    std::uint64_t announced = 0;                            // 0: none is
-    std::shared_ptr<const net::Memory> memory;              // of `announced`
+    bool takes_turns = false;
+    std::uint64_t announced = 0;                // 0: none is
+    std::shared_ptr<const net::Memory> memory;  // of `announced`
   };
   std::vector<Shard> shards_;
 };

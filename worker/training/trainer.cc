@@ -121,7 +121,8 @@ absl::StatusOr<TrainingResult> Train(const TrainerOptions& options, DataClient& 
     WEIR_RETURN_IF_ERROR(client.FinishStep());
     watch.Lap(times.push);
     completed = **step;
-    if (++result.steps == 1 && options.first_step) options.first_step();
+    ++result.steps;
+    if (options.on_push) options.on_push();
     lines.OnStep(**step, result.final_loss);
   }
   WEIR_RETURN_IF_ERROR(client.Release(completed));

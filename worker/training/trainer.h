@@ -26,7 +26,7 @@ struct TrainerOptions {
   std::function<void(const TrainingLine&)> log;
   /// Polled between steps: leave early. DataClient::Interrupt ends the wait for a step as well.
   std::function<bool()> interrupted;
-  std::function<void()> first_step;  ///< called once, after the first push
+  std::function<void()> on_push;  ///< called after each acknowledged push
   /// Off: nothing is sent or awaited while the model computes. To measure what that gains.
   bool overlap = true;
 };
